@@ -13,6 +13,7 @@
 
 #include "agent/objects/cache.h"
 #include "agent/objects/object_files.h"
+#include "agent/objects/parts.h"
 #include "agent/objects/planned_object.h"
 #include "agent/objects/store_trouble.h"
 #include "agent/objects/throttling.h"
@@ -25,8 +26,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kThreads = 16;          // small objects take a round trip each
-constexpr Duration kPause = seconds(1);  // after a store could not be reached
+constexpr size_t kThreads = 16;                     // small objects take a round trip each
+constexpr uint64_t kInOnePart = uint64_t{1} << 20;  // bytes; of more, several are read at once
+constexpr Duration kPause = seconds(1);             // after a store could not be reached
 constexpr char kListedAgain[] =
     "Do not change the input while a job reads it. A job that starts over (--overwrite, or "
     "output.ifExists: Overwrite) lists it afresh.";
@@ -105,6 +107,13 @@ struct ObjectFetcher::Shared {
   std::string no_urls;       // why there were none
   std::map<std::string, std::unique_ptr<store::Store>> opened;
   std::map<Cache::Number, std::unique_ptr<store::Object>> objects;  // looked at, to be fetched
+  struct Large {
+    Cache::Step step;
+    std::string name;  // of its file
+    std::unique_ptr<store::Object> object;
+  };
+  std::map<Cache::Number, Large> large;  // whose parts are being fetched
+  Parts parts;
   StoreTrouble trouble;
   Throttling throttling;
 
@@ -114,6 +123,8 @@ struct ObjectFetcher::Shared {
     std::unique_ptr<store::Object> object = nullptr;  // of a look
     uint64_t room = 0;                                // that its file takes
     bool asked = true;                                // its store
+    std::optional<Large> large = std::nullopt;        // of a fetch: its parts are to be fetched
+    job::ByteRange bytes{};                           // that these have
   };
 
   // With the mutex.
@@ -124,11 +135,19 @@ struct ObjectFetcher::Shared {
   void PutUrls(Key key);
   // It is read by a URL, and has none that counts.
   bool UrlEnded(const job::ObjectName& object) const;
+  void BeginParts(Large whole, const job::ByteRange& bytes);
 
   // Without it: these wait.
   Done Do(const Cache::Step& step, std::unique_ptr<store::Object> object);
+  Done Fetch(const Cache::Step& step, const std::string& name,
+             std::unique_ptr<store::Object> object);
+  Done Fetched(const Cache::Step& step, Status written);
+  void PauseAfter(const Status& status);
   Result<store::Store*> StoreOf(const std::string& name);
   void Remove(Cache::Number number);
+
+  // With it at the begin and at the end, and without it in between.
+  void ReadPart(const Parts::Part& part, std::unique_lock<std::mutex>& lock);
 };
 
 void ObjectFetcher::Shared::Post(Key key, Result<std::string> work) {
@@ -184,6 +203,69 @@ void ObjectFetcher::Shared::Remove(Cache::Number number) {
   if (!gone.ok()) spdlog::warn("an object's file stays: {}", Shown(gone.error().message));
 }
 
+ObjectFetcher::Shared::Done ObjectFetcher::Shared::Fetch(const Cache::Step& step,
+                                                         const std::string& name,
+                                                         std::unique_ptr<store::Object> object) {
+  const job::ByteRange& range = step.object.range;
+  if ((range.whole() ? object->found().size : range.length) <= kInOnePart) {
+    return Fetched(step, files.Write(step.number, name, *object, range));
+  }
+  const Result<job::ByteRange> bytes = files.Make(step.number, name, *object, range);
+  if (!bytes.ok()) return Fetched(step, bytes.error());
+  Done made;
+  made.large = Large{step, name, std::move(object)};
+  made.bytes = *bytes;
+  return made;
+}
+
+ObjectFetcher::Shared::Done ObjectFetcher::Shared::Fetched(const Cache::Step& step,
+                                                           Status written) {
+  if (written.ok() || written.error().code != Code::kStale) return {std::move(written)};
+  const Result<store::Store*> store = StoreOf(step.object.store);
+  if (!store.ok()) return {std::move(written)};
+  // A look says how it differs from what was listed; a URL that reads one version does not.
+  const Result<std::unique_ptr<store::Object>> now =
+      OpenPlanned(**store, step.object, kListedAgain);
+  if (!now.ok()) return {now.error()};
+  return {Error{Code::kStale, written.error().message + ". " + kListedAgain}};
+}
+
+void ObjectFetcher::Shared::PauseAfter(const Status& status) {
+  if (status.ok() || status.error().code != Code::kUnavailable || stop.stop_requested()) return;
+  spdlog::warn("{}; it is asked again", Shown(status.error().message));
+  store::Pause(kPause, stop.get_token());
+}
+
+void ObjectFetcher::Shared::BeginParts(Large whole, const job::ByteRange& bytes) {
+  const Cache::Number number = whole.step.number;
+  parts.Add(number, bytes);
+  large.insert_or_assign(number, std::move(whole));
+}
+
+void ObjectFetcher::Shared::ReadPart(const Parts::Part& part, std::unique_lock<std::mutex>& lock) {
+  const auto found = large.find(part.number);  // it stays until its last part has ended
+  const Large& one = found->second;
+  lock.unlock();
+  Status read = files.WritePart(part.number, one.name, *one.object, part.range);
+  lock.lock();
+  if (read.ok()) {  // its store has answered
+    trouble.Ends(part.number, "", SystemClock().WallNow());
+    Begin(one.step);
+  }
+  const std::optional<Status> ended = parts.End(part.number, std::move(read));
+  if (!ended) return;
+  const Large whole = std::move(large.extract(found).mapped());
+  Done done{*ended};
+  if (!ended->ok()) {
+    lock.unlock();
+    Remove(part.number);
+    done = Fetched(whole.step, *ended);
+    PauseAfter(done.status);
+    lock.lock();
+  }
+  End(whole.step, std::move(done));
+}
+
 ObjectFetcher::Shared::Done ObjectFetcher::Shared::Do(const Cache::Step& step,
                                                       std::unique_ptr<store::Object> object) {
   if (step.kind == Cache::Step::Kind::kRemove) return Remove(step.number), Done{};
@@ -192,13 +274,7 @@ ObjectFetcher::Shared::Done ObjectFetcher::Shared::Do(const Cache::Step& step,
   const Result<std::string> name = NameOf(**store, step.object);
   if (!name.ok()) return {name.error()};
   if (step.kind == Cache::Step::Kind::kFetch) {
-    Status written = files.Write(step.number, *name, *object, step.object.range);
-    if (written.ok() || written.error().code != Code::kStale) return {std::move(written)};
-    // A look says how it differs from what was listed; a URL that reads one version does not.
-    const Result<std::unique_ptr<store::Object>> now =
-        OpenPlanned(**store, step.object, kListedAgain);
-    if (!now.ok()) return {now.error()};
-    return {Error{Code::kStale, written.error().message + ". " + kListedAgain}};
+    return Fetch(step, *name, std::move(object));
   }
   const auto looked = [&](std::unique_ptr<store::Object> found, bool asked) {
     const job::ByteRange& range = step.object.range;
@@ -212,6 +288,7 @@ ObjectFetcher::Shared::Done ObjectFetcher::Shared::Do(const Cache::Step& step,
 
 void ObjectFetcher::Shared::End(const Cache::Step& step, Done done) {
   using Kind = Cache::Step::Kind;
+  if (done.large) return BeginParts(std::move(*done.large), done.bytes);
   if (!done.status.ok()) {
     const Error& error = done.status.error();
     const bool later = error.code == Code::kUnavailable || error.code == Code::kTimeout;
@@ -272,6 +349,12 @@ void ObjectFetcher::Work(Shared& shared, bool first) {
   shared.changed.notify_all();
   shared.changed.wait(lock, [&] { return shared.begun || stop.stop_requested(); });
   while (!stop.stop_requested()) {
+    if (const std::optional<Parts::Part> part = shared.parts.Next()) {
+      shared.ReadPart(*part, lock);
+      shared.TellEnds();
+      shared.changed.notify_all();
+      continue;
+    }
     const std::optional<Cache::Step> step = shared.cache.Next();
     shared.TellEnds();  // a mini-batch may be too large
     if (!step) {
@@ -285,11 +368,7 @@ void ObjectFetcher::Work(Shared& shared, bool first) {
       shared.Begin(*step);
       lock.unlock();
       done = shared.Do(*step, std::move(object));
-      if (!done.status.ok() && done.status.error().code == Code::kUnavailable &&
-          !stop.stop_requested()) {
-        spdlog::warn("{}; it is asked again", Shown(done.status.error().message));
-        store::Pause(kPause, stop);
-      }
+      shared.PauseAfter(done.status);
       lock.lock();
     }
     shared.End(*step, std::move(done));

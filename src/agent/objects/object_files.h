@@ -2,7 +2,8 @@
 // stands its key: scripts read labels from names and folders, and two objects called "a" and "a/b"
 // can both be files. Nothing of it must outlive the machine, so nothing is synced.
 //
-// Thread-safe, but for Begin, which comes first, and for two calls about one number. Blocking.
+// Thread-safe, but for Begin, which comes first, and for two calls about one number other than
+// WritePart. Blocking.
 #pragma once
 
 #include <cstdint>
@@ -35,12 +36,19 @@ class ObjectFiles {
   // kStale: it is shorter than it was.
   Status Write(uint64_t number, const std::string& name, const store::Object& object,
                const job::ByteRange& range = {});
+  // The same in parts. First the file, without a byte: which bytes of the object belong into it.
+  Result<job::ByteRange> Make(uint64_t number, const std::string& name, const store::Object& object,
+                              const job::ByteRange& range = {});
+  // Then some of these; any thread, also beside others. On an error what was made stays.
+  Status WritePart(uint64_t number, const std::string& name, const store::Object& object,
+                   const job::ByteRange& part);
   // What is not there is removed already.
   Status Remove(uint64_t number);
   // The folder, with all that is in it.
   Status End();
 
  private:
+  Result<std::unique_ptr<File>> MakeFile(const std::string& path);
   Status WriteNew(const std::string& path, const store::Object& object,
                   const job::ByteRange& range);
 

@@ -6,12 +6,15 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
+#include <latch>
 #include <map>
 #include <memory>
 #include <string>
 #include <thread>
 #include <utility>
 
+#include "agent/objects/parts.h"
 #include "job/record_codec.h"
 #include "job/records.h"
 #include "job/work.h"
@@ -27,14 +30,18 @@ using ::testing::HasSubstr;
 constexpr Duration kLong = seconds(60);  // ends a test that hangs
 constexpr uint64_t kRoom = 1 << 20;      // for all that is small
 
+// Of the first byte that is read; an error takes the place of the bytes.
+using OnRead = std::function<Status(uint64_t offset)>;
+
 // Gives objects that were not looked at, as buckets do; each read looks.
 class UnseenObject final : public store::Object {
  public:
-  UnseenObject(store::Store& store, std::string name, store::Found found)
-      : store_(store), name_(std::move(name)), found_(std::move(found)) {}
+  UnseenObject(store::Store& store, std::string name, store::Found found, const OnRead& on_read)
+      : store_(store), name_(std::move(name)), found_(std::move(found)), on_read_(on_read) {}
 
   const store::Found& found() const override { return found_; }
   Result<size_t> ReadAt(uint64_t offset, std::span<char> to) const override {
+    if (const Status may = on_read_ ? on_read_(offset) : Status(); !may.ok()) return may.error();
     const auto now = store_.Open(name_);
     if (!now.ok() || (*now)->found().version != found_.version) {
       return Error{Code::kStale, name_ + " was changed since it was opened"};
@@ -46,13 +53,15 @@ class UnseenObject final : public store::Object {
   store::Store& store_;
   const std::string name_;
   const store::Found found_;
+  const OnRead& on_read_;
 };
 
 // Counts what it is asked before anything is read.
 class UnseenStore final : public store::Store {
  public:
-  UnseenStore(std::unique_ptr<store::Store> store, uint64_t size, std::atomic<int>& looks)
-      : store_(std::move(store)), size_(size), looks_(looks) {}
+  UnseenStore(std::unique_ptr<store::Store> store, uint64_t size, std::atomic<int>& looks,
+              const OnRead& on_read)
+      : store_(std::move(store)), size_(size), looks_(looks), on_read_(on_read) {}
 
   Result<std::unique_ptr<store::Listing>> List(store::Wanted wanted,
                                                const std::string& after) override {
@@ -69,7 +78,7 @@ class UnseenStore final : public store::Store {
   }
   std::unique_ptr<store::Object> OpenUnseen(const std::string& name,
                                             const store::Version& version) override {
-    return std::make_unique<UnseenObject>(*store_, name, store::Found{size_, version});
+    return std::make_unique<UnseenObject>(*store_, name, store::Found{size_, version}, on_read_);
   }
   std::string Location(std::string_view name) const override { return store_->Location(name); }
   Result<std::string> RealRoot() override { return store_->RealRoot(); }
@@ -84,6 +93,7 @@ class UnseenStore final : public store::Store {
   const std::unique_ptr<store::Store> store_;
   const uint64_t size_;  // of all its objects
   std::atomic<int>& looks_;
+  const OnRead& on_read_;
 };
 
 class ObjectFetcherTest : public ::testing::Test {
@@ -106,7 +116,7 @@ class ObjectFetcherTest : public ::testing::Test {
           std::unique_ptr<store::Store> opened = objects->Open("memory://bucket", std::move(stop));
           if (unseen_ == 0) return Result(std::move(opened));
           return Result<std::unique_ptr<store::Store>>(
-              std::make_unique<UnseenStore>(std::move(opened), unseen_, looks_));
+              std::make_unique<UnseenStore>(std::move(opened), unseen_, looks_, on_read_));
         },
         [this](Key key, Result<std::string> work) {
           ended_.insert_or_assign(key, std::move(work));
@@ -142,6 +152,7 @@ class ObjectFetcherTest : public ::testing::Test {
   EventLoop loop_;
   std::shared_ptr<FaultFiles> disk_ = std::make_shared<FaultFiles>();
   std::shared_ptr<MemoryObjects> objects_ = std::make_shared<MemoryObjects>();
+  OnRead on_read_;  // of objects that need no look; from before Begin on, on any thread
   std::unique_ptr<ObjectFetcher> fetcher_;
   std::atomic<bool> gone_ = false;  // the store
   uint64_t unseen_ = 0;             // the size of all objects, which need no look; 0: each does
@@ -321,6 +332,72 @@ TEST_F(ObjectFetcherTest, OfALargeTableItsSliceIsFetched) {
   fetcher_->Want(2, maker->Make(1));
   ASSERT_TRUE(Await(2).ok()) << Await(2).error().message;
   EXPECT_EQ(disk_->Contents("/work/objects-0/2/a"), std::string(1060, '\0') + std::string(30, 'a'));
+}
+
+constexpr uint64_t kThreeParts = 2 * Parts::kBytes + 100;
+
+// In which no two parts have the same bytes.
+std::string LongText() {
+  std::string text(kThreeParts, ' ');
+  for (size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>('a' + i / 1000 % 26);
+  return text;
+}
+
+TEST_F(ObjectFetcherTest, TheRangesOfALargeObjectAreReadAtOnce) {
+  const std::string text = LongText();
+  objects_->Put("memory://bucket/in/a", text);
+  unseen_ = text.size();
+  std::latch all(3);
+  std::atomic<bool> together = true;
+  on_read_ = [&](uint64_t) {
+    all.count_down();
+    const auto until = std::chrono::steady_clock::now() + kLong;
+    while (!all.try_wait()) {
+      if (std::chrono::steady_clock::now() > until) return together = false, Status();
+      std::this_thread::yield();
+    }
+    return Status();
+  };
+  Begin(2 * kThreeParts);
+  Want(1, "in/a");
+  ASSERT_TRUE(Await(1).ok()) << Await(1).error().message;
+  EXPECT_TRUE(together);
+  EXPECT_TRUE(disk_->Contents("/work/objects-0/1/in/a") == text);
+  EXPECT_EQ(looks_, 0);
+}
+
+TEST_F(ObjectFetcherTest, ALargeObjectThatChangesMeanwhileIsNamedAndLeavesNothing) {
+  const std::string text = LongText();
+  objects_->Put("memory://bucket/a", text);
+  unseen_ = text.size();
+  const std::string work = WorkOf("a");
+  on_read_ = [&](uint64_t offset) {
+    if (offset == 2 * Parts::kBytes) objects_->Put("memory://bucket/a", text);
+    return Status();
+  };
+  Begin(2 * kThreeParts);
+  fetcher_->Want(1, work);
+  ASSERT_FALSE(Await(1).ok());
+  EXPECT_EQ(Await(1).error().code, Code::kStale);
+  EXPECT_THAT(Await(1).error().message,
+              HasSubstr("memory://bucket/a is not what was listed: it was put 1, is put 2. Do "));
+  EXPECT_EQ(disk_->List("/work/objects-0")->size(), 0U);
+}
+
+TEST_F(ObjectFetcherTest, ALargeObjectOfWhichAPartDidNotComeIsAskedForAgain) {
+  const std::string text = LongText();
+  objects_->Put("memory://bucket/a", text);
+  unseen_ = text.size();
+  std::atomic<int> refused = 0;
+  on_read_ = [&](uint64_t offset) {
+    if (offset != Parts::kBytes || refused++ > 0) return Status();
+    return Status(Error{Code::kUnavailable, "memory://bucket: busy"});
+  };
+  Begin(2 * kThreeParts);
+  Want(1, "a");
+  ASSERT_TRUE(Await(1).ok()) << Await(1).error().message;
+  EXPECT_EQ(refused, 2);
+  EXPECT_TRUE(disk_->Contents("/work/objects-0/1/a") == text);
 }
 
 TEST_F(ObjectFetcherTest, AFolderThatHangsHoldsUpNoCall) {

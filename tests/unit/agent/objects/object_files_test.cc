@@ -77,6 +77,31 @@ TEST_F(ObjectFilesTest, OfARangeNoOtherByteIsRead) {
   EXPECT_FALSE(disk_.Has("/work/objects-0/4/a"));
 }
 
+TEST_F(ObjectFilesTest, PartsComeInAnyOrder) {
+  ASSERT_TRUE(files_.Begin().ok());
+  const auto object = Object("0123456789");
+  const Result<job::ByteRange> whole = files_.Make(1, "dir/a", *object);
+  ASSERT_TRUE(whole.ok());
+  EXPECT_EQ(*whole, (job::ByteRange{0, 10}));
+  EXPECT_EQ(disk_.Contents("/work/objects-0/1/dir/a"), "");
+  EXPECT_TRUE(files_.WritePart(1, "dir/a", *object, {4, 6}).ok());
+  EXPECT_TRUE(files_.WritePart(1, "dir/a", *object, {0, 4}).ok());
+  EXPECT_EQ(disk_.Contents("/work/objects-0/1/dir/a"), "0123456789");
+  const Result<job::ByteRange> slice = files_.Make(2, "a", *object, {3, 5});
+  ASSERT_TRUE(slice.ok());
+  EXPECT_EQ(*slice, (job::ByteRange{3, 5}));
+  EXPECT_TRUE(files_.WritePart(2, "a", *object, *slice).ok());
+  EXPECT_EQ(disk_.Contents("/work/objects-0/2/a"), std::string(3, '\0') + "34567");
+  const Result<job::ByteRange> beyond = files_.Make(3, "a", *object, {6, 5});
+  ASSERT_FALSE(beyond.ok());
+  EXPECT_EQ(beyond.error().code, Code::kStale);
+  EXPECT_FALSE(disk_.Has("/work/objects-0/3/a"));
+  disk_.FailOperation(2, {Code::kNoSpace, "full"});
+  ASSERT_FALSE(files_.Make(4, "a", *object).ok());
+  disk_.ClearFaults();
+  EXPECT_FALSE(disk_.HasFolder("/work/objects-0/4")) << "nor an empty folder";
+}
+
 TEST_F(ObjectFilesTest, WhatAPredecessorLeftIsGone) {
   disk_.Put("/work/objects-0/3/x/y", "left");
   ASSERT_TRUE(files_.Begin().ok());
