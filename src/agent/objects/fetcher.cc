@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "agent/objects/cache.h"
+#include "agent/objects/connections.h"
 #include "agent/objects/object_files.h"
 #include "agent/objects/parts.h"
 #include "agent/objects/planned_object.h"
@@ -26,7 +27,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kThreads = 16;                     // small objects take a round trip each
+// Threads that read parts of large objects, which take as much memory each; those beyond read small
+// ones.
+constexpr size_t kOfParts = Connections::kFirst;
 constexpr uint64_t kInOnePart = uint64_t{1} << 20;  // bytes; of more, several are read at once
 constexpr Duration kPause = seconds(1);             // after a store could not be reached
 constexpr char kListedAgain[] =
@@ -95,8 +98,10 @@ struct ObjectFetcher::Shared {
 
   std::mutex mutex;  // guards what follows; nobody waits for a disk or a store with it
   std::condition_variable changed;
-  std::optional<Status> begun;  // whether the folder could be made, once that is known
-  size_t at_work = kThreads;    // threads
+  std::condition_variable more_allowed;  // connections
+  std::optional<Status> begun;           // whether the folder could be made, once that is known
+  size_t threads = 0;                    // that have not ended
+  size_t idle = 0;                       // of those that are allowed to work
   Cache cache;
   std::map<Key, std::string> works;  // of those that want objects
   struct Urls {
@@ -114,6 +119,7 @@ struct ObjectFetcher::Shared {
   };
   std::map<Cache::Number, Large> large;  // whose parts are being fetched
   Parts parts;
+  Connections connections;
   StoreTrouble trouble;
   Throttling throttling;
 
@@ -136,6 +142,7 @@ struct ObjectFetcher::Shared {
   // It is read by a URL, and has none that counts.
   bool UrlEnded(const job::ObjectName& object) const;
   void BeginParts(Large whole, const job::ByteRange& bytes);
+  void CountAnswers();
 
   // Without it: these wait.
   Done Do(const Cache::Step& step, std::unique_ptr<store::Object> object);
@@ -234,6 +241,18 @@ void ObjectFetcher::Shared::PauseAfter(const Status& status) {
   if (status.ok() || status.error().code != Code::kUnavailable || stop.stop_requested()) return;
   spdlog::warn("{}; it is asked again", Shown(status.error().message));
   store::Pause(kPause, stop.get_token());
+}
+
+void ObjectFetcher::Shared::CountAnswers() {
+  store::AnswerCounts all;
+  for (const auto& [name, store] : opened) {
+    const store::AnswerCounts some = store->CountAnswers();
+    all.all += some.all;
+    all.throttled += some.throttled;
+  }
+  const size_t before = connections.allowed();
+  connections.Saw(all, idle == 0, SystemClock().Now());
+  if (connections.allowed() > before) more_allowed.notify_all();
 }
 
 void ObjectFetcher::Shared::BeginParts(Large whole, const job::ByteRange& bytes) {
@@ -340,7 +359,8 @@ bool ObjectFetcher::Shared::UrlEnded(const job::ObjectName& object) const {
 
 // The threads end when they are asked to. The first one makes the folder, and the last one to go
 // removes it.
-void ObjectFetcher::Work(Shared& shared, bool first) {
+void ObjectFetcher::Work(Shared& shared, size_t index) {
+  const bool first = index == 0;
   const std::stop_token stop = shared.stop.get_token();
   std::optional<Status> begun;
   if (first) begun = shared.files.Begin();
@@ -349,8 +369,14 @@ void ObjectFetcher::Work(Shared& shared, bool first) {
   shared.changed.notify_all();
   shared.changed.wait(lock, [&] { return shared.begun || stop.stop_requested(); });
   while (!stop.stop_requested()) {
-    if (const std::optional<Parts::Part> part = shared.parts.Next()) {
+    if (index >= shared.connections.allowed()) {
+      shared.more_allowed.wait(lock);
+      continue;
+    }
+    const auto part = index < kOfParts ? shared.parts.Next() : std::nullopt;
+    if (part) {
       shared.ReadPart(*part, lock);
+      shared.CountAnswers();
       shared.TellEnds();
       shared.changed.notify_all();
       continue;
@@ -358,7 +384,9 @@ void ObjectFetcher::Work(Shared& shared, bool first) {
     const std::optional<Cache::Step> step = shared.cache.Next();
     shared.TellEnds();  // a mini-batch may be too large
     if (!step) {
+      ++shared.idle;
       shared.changed.wait(lock);
+      --shared.idle;
       continue;
     }
     std::unique_ptr<store::Object> object;
@@ -372,10 +400,11 @@ void ObjectFetcher::Work(Shared& shared, bool first) {
       lock.lock();
     }
     shared.End(*step, std::move(done));
+    shared.CountAnswers();
     shared.TellEnds();
     shared.changed.notify_all();
   }
-  if (--shared.at_work > 0) return;
+  if (--shared.threads > 0) return;
   lock.unlock();
   static_cast<void>(
       shared.files.End());  // else the next agent of this node, or the run's end, does
@@ -386,8 +415,18 @@ ObjectFetcher::ObjectFetcher(EventLoop& loop, std::shared_ptr<Files> files, std:
                              OnEnd on_end)
     : shared_(std::make_shared<Shared>(loop, std::move(files), std::move(folder), std::move(stores),
                                        bytes, std::move(open), std::move(on_end))) {
-  for (size_t i = 0; i < kThreads; ++i) {
-    threads_.emplace_back("objects", [shared = shared_, i] { Work(*shared, i == 0); });
+  Grow();
+}
+
+void ObjectFetcher::Grow() {
+  size_t allowed = 0;
+  {
+    const std::lock_guard lock(shared_->mutex);
+    allowed = std::max(threads_.size(), shared_->connections.allowed());
+    shared_->threads += allowed - threads_.size();
+  }
+  for (size_t i = threads_.size(); i < allowed; ++i) {
+    threads_.emplace_back("objects", [shared = shared_, i] { Work(*shared, i); });
   }
 }
 
@@ -399,6 +438,7 @@ bool ObjectFetcher::Finish(Duration limit) {
     shared_->stop.request_stop();
   }
   shared_->changed.notify_all();
+  shared_->more_allowed.notify_all();
   *shared_->alive = false;
   const auto until = std::chrono::steady_clock::now() + limit;
   bool ended = true;
@@ -410,6 +450,7 @@ bool ObjectFetcher::Finish(Duration limit) {
 }
 
 void ObjectFetcher::Want(Key key, std::string work) {
+  Grow();
   Result<std::vector<job::ObjectName>> objects = job::ObjectsOf(work);
   const std::lock_guard lock(shared_->mutex);
   if (!objects.ok()) return shared_->Post(key, objects.error());
@@ -435,7 +476,9 @@ void ObjectFetcher::TakeUrls(Key key, const job::ObjectUrls& urls) {
 }
 
 std::string ObjectFetcher::StoreWait() {
+  Grow();
   const std::lock_guard lock(shared_->mutex);
+  shared_->CountAnswers();
   const WallTime now = SystemClock().WallNow();
   for (const auto& [name, store] : shared_->opened) {
     shared_->throttling.Saw(store->Location(""), store->CountAnswers(), now);

@@ -75,7 +75,9 @@ class ObjectFetcher {
 
  private:
   struct Shared;  // by the threads
-  static void Work(Shared& shared, bool first);
+  static void Work(Shared& shared, size_t index);
+  // As many threads as connections are allowed by now.
+  void Grow();
 
   const std::shared_ptr<Shared> shared_;
   std::vector<Thread> threads_;

@@ -17,7 +17,7 @@ namespace {
 
 // 5,000 blobs with names of 1,024 characters and their metadata.
 constexpr size_t kMostBody = size_t{64} * 1024 * 1024;
-constexpr size_t kConnections = 32;
+constexpr size_t kConnections = 64;
 constexpr Duration kMostSkew = seconds(10 * 60);  // Azure bears 15 minutes
 
 }  // namespace

@@ -19,7 +19,7 @@ namespace parallelrun::store::s3 {
 namespace {
 
 constexpr size_t kMostBody = size_t{16} * 1024 * 1024;  // 1,000 keys of 1,024 bytes, encoded: 3 MiB
-constexpr size_t kConnections = 32;
+constexpr size_t kConnections = 64;
 constexpr Duration kShortestLife = seconds(1);  // of a URL: S3 takes no shorter one
 constexpr const char* kRegionHeader = "x-amz-bucket-region";
 

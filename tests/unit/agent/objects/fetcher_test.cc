@@ -60,8 +60,12 @@ class UnseenObject final : public store::Object {
 class UnseenStore final : public store::Store {
  public:
   UnseenStore(std::unique_ptr<store::Store> store, uint64_t size, std::atomic<int>& looks,
-              const OnRead& on_read)
-      : store_(std::move(store)), size_(size), looks_(looks), on_read_(on_read) {}
+              const OnRead& on_read, const std::atomic<uint64_t>& throttled)
+      : store_(std::move(store)),
+        size_(size),
+        looks_(looks),
+        on_read_(on_read),
+        throttled_(throttled) {}
 
   Result<std::unique_ptr<store::Listing>> List(store::Wanted wanted,
                                                const std::string& after) override {
@@ -88,12 +92,14 @@ class UnseenStore final : public store::Store {
   store::Version AsBefore(const store::Version& version) const override {
     return store_->AsBefore(version);
   }
+  store::AnswerCounts CountAnswers() const override { return {throttled_, throttled_}; }
 
  private:
   const std::unique_ptr<store::Store> store_;
   const uint64_t size_;  // of all its objects
   std::atomic<int>& looks_;
   const OnRead& on_read_;
+  const std::atomic<uint64_t>& throttled_;
 };
 
 class ObjectFetcherTest : public ::testing::Test {
@@ -115,8 +121,8 @@ class ObjectFetcherTest : public ::testing::Test {
           }
           std::unique_ptr<store::Store> opened = objects->Open("memory://bucket", std::move(stop));
           if (unseen_ == 0) return Result(std::move(opened));
-          return Result<std::unique_ptr<store::Store>>(
-              std::make_unique<UnseenStore>(std::move(opened), unseen_, looks_, on_read_));
+          return Result<std::unique_ptr<store::Store>>(std::make_unique<UnseenStore>(
+              std::move(opened), unseen_, looks_, on_read_, throttled_));
         },
         [this](Key key, Result<std::string> work) {
           ended_.insert_or_assign(key, std::move(work));
@@ -152,6 +158,7 @@ class ObjectFetcherTest : public ::testing::Test {
   EventLoop loop_;
   std::shared_ptr<FaultFiles> disk_ = std::make_shared<FaultFiles>();
   std::shared_ptr<MemoryObjects> objects_ = std::make_shared<MemoryObjects>();
+  std::atomic<uint64_t> throttled_ = 0;  // answers of objects that need no look
   OnRead on_read_;  // of objects that need no look; from before Begin on, on any thread
   std::unique_ptr<ObjectFetcher> fetcher_;
   std::atomic<bool> gone_ = false;  // the store
@@ -364,6 +371,38 @@ TEST_F(ObjectFetcherTest, TheRangesOfALargeObjectAreReadAtOnce) {
   EXPECT_TRUE(together);
   EXPECT_TRUE(disk_->Contents("/work/objects-0/1/in/a") == text);
   EXPECT_EQ(looks_, 0);
+}
+
+// 16 are read at once else.
+TEST_F(ObjectFetcherTest, OfAStoreThatThrottlesHalfAsManyAreReadAtOnce) {
+  constexpr int kHalf = 8;
+  unseen_ = 10;
+  throttled_ = 1;
+  std::atomic<bool> open = true;
+  std::atomic<int> reading = 0;
+  std::atomic<int> most = 0;
+  on_read_ = [&](uint64_t) {
+    const int now = ++reading;
+    for (int before = most; before < now && !most.compare_exchange_weak(before, now);) continue;
+    const auto until = std::chrono::steady_clock::now() + kLong;
+    while (!open && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+    --reading;
+    return Status();
+  };
+  Begin(kRoom);
+  Put("0", 10);
+  Want(100, "0");
+  ASSERT_TRUE(Await(100).ok());
+  open = false;
+  for (Key key = 1; key <= 20; ++key) {
+    Put(std::to_string(key), 10);
+    Want(key, std::to_string(key));
+  }
+  const auto until = std::chrono::steady_clock::now() + kLong;
+  while (most < kHalf && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+  open = true;
+  for (Key key = 1; key <= 20; ++key) EXPECT_TRUE(Await(key).ok()) << key;
+  EXPECT_EQ(most, kHalf);
 }
 
 TEST_F(ObjectFetcherTest, ALargeObjectThatChangesMeanwhileIsNamedAndLeavesNothing) {
