@@ -99,8 +99,8 @@ class Server:
         wait_for_process(self.process, "the server ends", 60)
         self.log.close()
 
-    def request(self, method, path, query="", body=b"", expect=200, keys=OWNER):
-        """A request that those keys sign; path and query are encoded already."""
+    def signed(self, method, path, query="", body=b"", keys=OWNER):
+        """The headers of a request that those keys sign; path and query are encoded already."""
         now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y%m%dT%H%M%SZ")
         headers = {
             "host": f"{self.host}:{self.port}",
@@ -121,6 +121,11 @@ class Server:
             f"AWS4-HMAC-SHA256 Credential={keys[0]}/{scope}, SignedHeaders={names}, "
             f"Signature={key.hex()}"
         )
+        return headers
+
+    def request(self, method, path, query="", body=b"", expect=200, keys=OWNER):
+        """A request that those keys sign; path and query are encoded already."""
+        headers = self.signed(method, path, query, body, keys)
         if self.tls:
             connection = http.client.HTTPSConnection(
                 self.host, self.port, context=ssl._create_unverified_context(), timeout=180
