@@ -25,7 +25,7 @@ namespace parallelrun::store::s3 {
 namespace {
 
 constexpr size_t kMostInBody = size_t{1} << 20;  // errors; all else fills what the reader has
-constexpr size_t kMostConnections = 32;
+constexpr size_t kMostConnections = 64;
 constexpr Duration kDeadline = seconds(300);  // of one request
 
 // A URL in its parts: "https://host", "/bucket/key", "X-Amz-…".
@@ -77,6 +77,7 @@ class UrlReader {
         }) {}
 
   const Address& address() const { return address_; }
+  AnswerCounts CountAnswers() const { return asker_.CountAnswers(); }
   // Where a key is, in the table and for people.
   std::string Location(const std::string& key) const {
     return "s3://" + address_.bucket + "/" + key;
@@ -233,6 +234,7 @@ class UrlStore final : public Store {
     return std::make_unique<UrlObject>(reader_, key, Found{*size, version});
   }
 
+  AnswerCounts CountAnswers() const override { return reader_.CountAnswers(); }
   std::string Location(std::string_view name) const override { return reader_.address().Url(name); }
   Result<std::string> RealRoot() override { return Location(""); }
   std::string Difference(const Version& was, const Version& is) const override {
