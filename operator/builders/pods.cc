@@ -2,7 +2,6 @@
 #include <limits>
 
 #include "api/pod_defaults.h"
-#include "api/store_users.h"
 #include "operator/builders/object_room.h"
 #include "operator/builders/objects.h"
 #include "operator/builders/pod_parts.h"
@@ -117,7 +116,7 @@ void AddStoreKeys(const BuildContext& context, bool on_node, json& volumes, json
     const api::ObjectStore& store = spec.stores[i];
     const api::StoreCredentials& keys = store.credentials;
     if (keys.secret_name.empty()) continue;
-    if (on_node && !api::NodesHaveKeysOf(spec, store)) continue;
+    if (on_node && !store.node_credentials) continue;
     json items = json::array(
         {Item(keys.access_key_id, "accessKeyId"), Item(keys.secret_access_key, "secretAccessKey")});
     if (!keys.session_token.empty()) items.push_back(Item(keys.session_token, "sessionToken"));

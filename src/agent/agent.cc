@@ -331,6 +331,16 @@ void Agent::FetchSideInputs() {
   facts.side_inputs = registered_.job.side_inputs;
   facts.stores = registered_.job.stores;
   facts.open = OpenJobStore;
+  // A client of its own: its thread may be left behind with it.
+  const Result<HttpClientOptions> options = ClientOptions(config_);
+  Result<std::unique_ptr<HttpClient>> made =
+      options.ok() ? HttpClient::Make(*options)
+                   : Result<std::unique_ptr<HttpClient>>(options.error());
+  if (!made.ok()) return OnSideInputs(made.error());
+  facts.ask_urls = [client = std::shared_ptr<HttpClient>(std::move(*made)), node = config_.node](
+                       const job::SideUrlsWanted& wanted, const std::stop_token& stop) {
+    return AskForSideUrls(*client, node, wanted, stop);
+  };
   side_inputs_ = std::make_unique<SideInputFetcher>(
       loop_, std::move(facts), [this](const Status& fetched) { OnSideInputs(fetched); });
   fetches_ = true;

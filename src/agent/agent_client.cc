@@ -16,6 +16,7 @@ namespace parallelrun::agent {
 namespace {
 
 constexpr Duration kLeaveTimeout = seconds(5);
+constexpr Duration kSideUrlsTimeout = seconds(60);  // the coordinator may have to wait for a store
 
 const char* ReasonOf(AgentEnd end) {
   switch (end) {
@@ -102,6 +103,24 @@ void Leave(HttpClient& client, uint32_t node, const job::Incarnation& incarnatio
                      .dump();
   const Result<HttpResponse> response = client.Send(std::move(request), kLeaveTimeout);
   if (!response) spdlog::debug("leaving: {}", response.error().message);
+}
+
+Result<job::SideUrls> AskForSideUrls(HttpClient& client, uint32_t node,
+                                     const job::SideUrlsWanted& wanted,
+                                     const std::stop_token& stop) {
+  const std::stop_callback end(stop, [&client] { client.Cancel(); });
+  HttpRequest request;
+  request.method = "POST";
+  request.path = "/v1/nodes/" + std::to_string(node) + "/side-input-urls";
+  request.headers.push_back({"Content-Type", "application/json"});
+  request.body = job::SideUrlsWantedText(wanted);
+  const auto none = [](const std::string& why) {
+    return Error{Code::kUnavailable, "the coordinator gives no URLs: " + why};
+  };
+  const Result<HttpResponse> response = client.Send(std::move(request), kSideUrlsTimeout);
+  if (!response || response->status != 200) return none(FailureWords(response));
+  Result<job::SideUrls> urls = job::ParseSideUrls(response->body);
+  return urls.ok() ? std::move(urls) : none(urls.error().message);
 }
 
 }  // namespace parallelrun::agent

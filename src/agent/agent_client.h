@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <stop_token>
 #include <string>
 
 #include "agent/agent_config.h"
@@ -9,6 +10,7 @@
 #include "agent/stray_files.h"
 #include "base/http/client.h"
 #include "base/time.h"
+#include "job/side_inputs.h"
 
 namespace parallelrun::agent {
 
@@ -41,5 +43,12 @@ class CallLimits {
 // would find out that it ended.
 void Leave(HttpClient& client, uint32_t node, const job::Incarnation& incarnation, AgentEnd end,
            const StrayFiles::Found& stray);
+
+// URLs of objects of a side input (job/side_inputs.h), where this node has no keys of its store.
+// Blocks, until `stop` at the latest, after which the client is of no use. kUnavailable whatever
+// went wrong: the coordinator may be another one next time. Messages have no URL.
+Result<job::SideUrls> AskForSideUrls(HttpClient& client, uint32_t node,
+                                     const job::SideUrlsWanted& wanted,
+                                     const std::stop_token& stop);
 
 }  // namespace parallelrun::agent

@@ -13,11 +13,4 @@ bool NodesFetchFrom(const JobSpec& spec, std::string_view store) {
                      [store](const SideInput& side) { return side.store == store; });
 }
 
-// URLs come with mini-batches, and side inputs are there before any.
-bool NodesHaveKeysOf(const JobSpec& spec, const ObjectStore& store) {
-  return store.node_credentials ||
-         std::any_of(spec.side_inputs.begin(), spec.side_inputs.end(),
-                     [&store](const SideInput& side) { return side.store == store.name; });
-}
-
 }  // namespace parallelrun::api

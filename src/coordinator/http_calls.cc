@@ -17,6 +17,7 @@
 #include "coordinator/control.h"
 #include "coordinator/progress.h"
 #include "job/node_messages.h"
+#include "job/side_inputs.h"
 
 namespace parallelrun::coordinator {
 namespace {
@@ -137,6 +138,7 @@ void HttpCalls::HandleNode(const std::shared_ptr<HttpExchange>& exchange, uint32
   if (request.method == "POST" && path.size() == 4) {
     if (call == "exchange") return Exchange(exchange, node);
     if (call == "register") return exchange->Respond(Register(node, request.body));
+    if (call == "side-input-urls") return SideUrls(exchange);
     if (call == "leave") return exchange->Respond(Leave(node, request.body));
   }
   if (request.method == "PUT" && call == "logs") {
@@ -234,6 +236,19 @@ void HttpCalls::Exchange(const std::shared_ptr<HttpExchange>& exchange, uint32_t
   };
   const uint64_t name = coordinator_.Exchange(node, *request, Now(), answer);
   exchange->OnGone([this, name] { coordinator_.ConnectionGone(name, Now()); });
+}
+
+void HttpCalls::SideUrls(const std::shared_ptr<HttpExchange>& exchange) {
+  const auto wanted = job::ParseSideUrlsWanted(exchange->request().body);
+  if (!wanted.ok()) return exchange->Respond(Refusal(wanted.error()));
+  if (options_.urls == nullptr) {
+    return exchange->Respond(
+        ErrorResponse(404, "NotFound", "nodes read side inputs of this job by keys of their own"));
+  }
+  options_.urls->AnswerSide(*wanted, [exchange](const Result<job::SideUrls>& urls) {
+    exchange->Respond(urls.ok() ? JsonResponse(200, job::SideUrlsText(*urls) + "\n")
+                                : Refusal(urls.error()));
+  });
 }
 
 std::optional<HttpResponse> HttpCalls::RefuseEarly(const HttpRequest& request) const {

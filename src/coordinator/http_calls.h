@@ -54,6 +54,7 @@ class HttpCalls {
   HttpResponse Register(uint32_t node, const std::string& body);
   HttpResponse Leave(uint32_t node, const std::string& body);
   void Exchange(const std::shared_ptr<HttpExchange>& exchange, uint32_t node);
+  void SideUrls(const std::shared_ptr<HttpExchange>& exchange);
   void WriteLog(const std::shared_ptr<HttpExchange>& exchange, uint32_t node,
                 const std::vector<std::string>& path);
   HttpResponse Control(const std::string& body);

@@ -19,6 +19,10 @@ std::string TooMany(size_t objects) {
                      objects, job::kMaxUrlBytes >> 20);
 }
 
+uint32_t SecondsOf(Duration life) {
+  return static_cast<uint32_t>(std::chrono::floor<seconds>(life).count());
+}
+
 }  // namespace
 
 struct ObjectUrls::Signers {
@@ -59,6 +63,19 @@ struct ObjectUrls::Signers {
     return done;
   }
 
+  std::vector<Signed> SignAll(const std::vector<Task>& tasks, Instant now) {
+    std::vector<Signed> all;
+    size_t left = job::kMaxUrlBytes;
+    for (const Task& task : tasks) {
+      Signed& one = all.emplace_back(Sign(task, now, left));
+      if (one.later && left == job::kMaxUrlBytes) {
+        one = {task.lease, Duration(0), TooMany(task.objects.size()), {}};
+      }
+      for (const std::string& url : one.urls) left -= url.size() + sizeof(uint32_t);
+    }
+    return all;
+  }
+
   // Whoever waits for a store that gives none holds up all that wait behind it, so such a one is
   // asked once in a while.
   Result<store::SignedUrl> SignOne(const job::ObjectName& object, Instant now) {
@@ -78,9 +95,11 @@ struct ObjectUrls::Signers {
   }
 };
 
-ObjectUrls::ObjectUrls(std::map<std::string, store::Wished> stores, EventLoop& loop,
-                       const Clock& clock, Open open)
+ObjectUrls::ObjectUrls(std::map<std::string, store::Wished> stores,
+                       std::vector<job::SideInput> side_inputs, EventLoop& loop, const Clock& clock,
+                       Open open)
     : stores_(std::move(stores)),
+      side_inputs_(std::move(side_inputs)),
       loop_(loop),
       clock_(clock),
       signers_(
@@ -143,47 +162,72 @@ void ObjectUrls::Answer(const std::vector<job::HeldLease>& held, const job::Exch
   std::vector<Task> tasks = TasksOf(held, reply);
   std::string bytes = job::Encode(reply);
   if (tasks.empty()) return send(std::move(bytes));
-  const uint64_t number = ++last_;
-  sends_[number] = std::move(send);
-  const bool taken = errands_.Ask([this, alive = alive_, loop = &loop_, signers = signers_, number,
-                                   bytes, tasks, now = clock_.Now()] {
-    auto all = std::make_shared<std::vector<Signed>>();
-    size_t left = job::kMaxUrlBytes;
-    for (const Task& task : tasks) {
-      Signed& one = all->emplace_back(signers->Sign(task, now, left));
-      if (one.later && left == job::kMaxUrlBytes) {
-        one = {task.lease, Duration(0), TooMany(task.objects.size()), {}};
-      }
-      for (const std::string& url : one.urls) left -= url.size() + sizeof(uint32_t);
-    }
-    if (signers->stop.stop_requested()) return;
-    loop->Post([this, alive, number, bytes, tasks, all] {
-      if (*alive) SignedAll(number, bytes, tasks, *all);
-    });
+  Ask(tasks, [this, bytes = std::move(bytes), tasks,
+              send = std::move(send)](const std::vector<Signed>& all) mutable {
+    AddTo(bytes, tasks, all);
+    send(std::move(bytes));
   });
-  if (!taken) SignedAll(number, bytes, {}, {});
 }
 
-void ObjectUrls::SignedAll(uint64_t number, std::string bytes, std::vector<Task> tasks,
-                           const std::vector<Signed>& all) {
+void ObjectUrls::AnswerSide(const job::SideUrlsWanted& wanted, SendSide send) {
+  const auto side =
+      std::find_if(side_inputs_.begin(), side_inputs_.end(), [&](const job::SideInput& one) {
+        return one.name == wanted.side_input && stores_.contains(one.store);
+      });
+  if (side == side_inputs_.end() || wanted.first >= side->objects.size()) {
+    return send(
+        Error{Code::kNotFound, "there is no such object of a side input that is read by a URL"});
+  }
+  Task task;
+  const size_t end = std::min(side->objects.size(), wanted.first + job::kMostSideUrls);
+  for (size_t i = wanted.first; i < end; ++i) {
+    const job::SideObject& object = side->objects[i];
+    task.objects.push_back({side->store, side->root + "/" + object.name, object.version});
+  }
+  Ask({std::move(task)}, [send = std::move(send)](const std::vector<Signed>& all) {
+    if (all.empty()) return send(Error{Code::kUnavailable, "too many calls wait for URLs"});
+    const Signed& one = all.front();
+    if (one.urls.empty()) return send(Error{Code::kUnavailable, one.why});
+    send(job::SideUrls{SecondsOf(one.life), one.urls});
+  });
+}
+
+void ObjectUrls::Ask(std::vector<Task> tasks, Then then) {
+  const uint64_t number = ++last_;
+  waiting_[number] = std::move(then);
+  const bool taken = errands_.Ask([this, alive = alive_, loop = &loop_, signers = signers_, number,
+                                   tasks = std::move(tasks), now = clock_.Now()] {
+    auto all = std::make_shared<std::vector<Signed>>(signers->SignAll(tasks, now));
+    if (signers->stop.stop_requested()) return;
+    loop->Post([this, alive, number, all] {
+      if (*alive) End(number, *all);
+    });
+  });
+  if (!taken) End(number, {});
+}
+
+void ObjectUrls::End(uint64_t number, const std::vector<Signed>& all) {
+  const auto waiting = waiting_.extract(number);
+  if (waiting) waiting.mapped()(all);
+}
+
+void ObjectUrls::AddTo(std::string& reply, const std::vector<Task>& tasks,
+                       const std::vector<Signed>& all) {
   const Instant now = clock_.Now();
   std::vector<job::ObjectUrls> urls;
   for (size_t i = 0; i < all.size(); ++i) {
     const Signed& one = all[i];
     if (one.later) {
-      given_[one.lease] = {std::move(tasks[i].objects), now, now + one.life};
+      given_[one.lease] = {tasks[i].objects, now, now + one.life};
       continue;
     }
-    const auto life = static_cast<uint32_t>(std::chrono::floor<seconds>(one.life).count());
-    urls.push_back({one.lease.id, one.lease.fence, life, one.why, {}});
+    urls.push_back({one.lease.id, one.lease.fence, SecondsOf(one.life), one.why, {}});
     for (const std::string& url : one.urls) urls.back().urls.emplace_back(url);
     if (!one.urls.empty()) {
-      given_[one.lease] = {std::move(tasks[i].objects), now + one.life / 2, now + one.life};
+      given_[one.lease] = {tasks[i].objects, now + one.life / 2, now + one.life};
     }
   }
-  job::AddUrls(bytes, urls);
-  const auto waiting = sends_.extract(number);
-  if (waiting) waiting.mapped()(std::move(bytes));
+  job::AddUrls(reply, urls);
 }
 
 }  // namespace parallelrun::coordinator

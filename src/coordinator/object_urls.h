@@ -1,7 +1,8 @@
 // ObjectUrls adds to the answers of exchanges the URLs by which nodes read the objects of what they
 // are leased, where only the coordinator has the keys of a store: with the lease, and anew from
 // half of their life on, until run() has begun. Whoever's URLs have ended hands the mini-batch
-// back, and is leased it again with others: so nothing of this needs to outlive the process.
+// back, and is leased it again with others: so nothing of this needs to outlive the process. Of
+// side inputs, which are fetched before there is a lease, nodes ask for URLs.
 //
 // Signing may have to wait for a store, or for whoever gives the keys, so it is done on a thread of
 // its own. All else, `send` included, is on the loop's thread.
@@ -21,6 +22,7 @@
 #include "base/event_loop.h"
 #include "base/time.h"
 #include "job/node_messages.h"
+#include "job/side_inputs.h"
 #include "job/work_objects.h"
 #include "store/url_signer.h"
 #include "store/wished.h"
@@ -32,10 +34,12 @@ class ObjectUrls {
   using Open = std::function<Result<std::unique_ptr<store::UrlSigner>>(const store::Wished& wished,
                                                                        std::stop_token stop)>;
   using Send = std::function<void(std::string bytes)>;
+  using SendSide = std::function<void(Result<job::SideUrls> urls)>;
 
-  // `stores`: those whose objects nodes read by URLs, by name. `loop` and `clock` must outlive it.
-  ObjectUrls(std::map<std::string, store::Wished> stores, EventLoop& loop, const Clock& clock,
-             Open open);
+  // `stores`: those whose objects nodes read by URLs, by name; `side_inputs`: all that lie in
+  // stores. `loop` and `clock` must outlive it.
+  ObjectUrls(std::map<std::string, store::Wished> stores, std::vector<job::SideInput> side_inputs,
+             EventLoop& loop, const Clock& clock, Open open);
   // Waits for what is being signed: ask Finish first.
   ~ObjectUrls();
   ObjectUrls(const ObjectUrls&) = delete;
@@ -43,6 +47,9 @@ class ObjectUrls {
 
   // Sends the bytes of the answer to a request with these held leases, once its URLs are there.
   void Answer(const std::vector<job::HeldLease>& held, const job::ExchangeReply& reply, Send send);
+  // Sends URLs of objects of a side input. kNotFound: there is no such object that is read so;
+  // kUnavailable: there are none now.
+  void AnswerSide(const job::SideUrlsWanted& wanted, SendSide send);
   // Signs nothing more. False: what waits for a store needs longer than `limit`.
   bool Finish(Duration limit);
 
@@ -66,22 +73,26 @@ class ObjectUrls {
     Instant ends;
   };
   struct Signers;  // by the errands' thread alone
+  // In the order of the tasks; of none, too many wait to be signed.
+  using Then = std::function<void(const std::vector<Signed>& all)>;
 
   std::vector<Task> TasksOf(const std::vector<job::HeldLease>& held,
                             const job::ExchangeReply& reply);
-  void SignedAll(uint64_t number, std::string bytes, std::vector<Task> tasks,
-                 const std::vector<Signed>& all);
+  void Ask(std::vector<Task> tasks, Then then);
+  void End(uint64_t number, const std::vector<Signed>& all);
+  void AddTo(std::string& reply, const std::vector<Task>& tasks, const std::vector<Signed>& all);
   void Prune(Instant now);
 
   const std::map<std::string, store::Wished> stores_;
+  const std::vector<job::SideInput> side_inputs_;
   EventLoop& loop_;
   const Clock& clock_;
   std::stop_source stop_;
   const std::shared_ptr<Signers> signers_;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // on the loop's thread
   std::map<job::LeaseName, Given> given_;
-  size_t prune_at_ = 1024;          // leases: then those whose URLs have ended go
-  std::map<uint64_t, Send> sends_;  // only this thread may let go of an exchange
+  size_t prune_at_ = 1024;            // leases: then those whose URLs have ended go
+  std::map<uint64_t, Then> waiting_;  // only this thread may let go of an exchange
   uint64_t last_ = 0;
   Errands errands_;  // last: what it uses is there
 };

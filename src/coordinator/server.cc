@@ -35,7 +35,8 @@ RunEnd::Options OptionsOfEnd(const ServerOptions& options) {
 ObjectUrls* UrlsOf(std::optional<ObjectUrls>& urls, const ServerOptions& options, EventLoop& loop,
                    const Clock& clock) {
   if (options.signed_stores.empty()) return nullptr;
-  return &urls.emplace(options.signed_stores, loop, clock, store::OpenUrlSigner);
+  return &urls.emplace(options.signed_stores, options.side_inputs, loop, clock,
+                       store::OpenUrlSigner);
 }
 
 }  // namespace

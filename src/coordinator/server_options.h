@@ -12,6 +12,7 @@
 #include "base/http/server.h"
 #include "base/time.h"
 #include "coordinator/limits.h"
+#include "job/side_inputs.h"
 #include "output/publisher.h"
 #include "output/result_manifest.h"
 #include "plan/planner.h"
@@ -38,8 +39,9 @@ struct ServerOptions {
   std::map<std::string, store::Wished> stores;  // how each is asked, by name
   // Those of them whose objects nodes read by URLs that are signed here.
   std::map<std::string, store::Wished> signed_stores;
-  std::vector<std::string> forbidden;  // folders that the listing must not meet
-  bool page = false;                   // the live page is served
+  std::vector<job::SideInput> side_inputs;  // those in stores
+  std::vector<std::string> forbidden;       // folders that the listing must not meet
+  bool page = false;                        // the live page is served
   Duration leave_limit = seconds(30);  // how long nodes may take to upload their logs at the end
   Duration ownerless_limit = std::chrono::hours(24);  // without a node and a call: it ends drained
 };

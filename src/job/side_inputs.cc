@@ -83,4 +83,38 @@ Result<std::vector<SideInput>> ParseSideInputs(const Json& list) {
   return side_inputs;
 }
 
+std::string SideUrlsWantedText(const SideUrlsWanted& wanted) {
+  return Json{{"sideInput", wanted.side_input}, {"first", wanted.first}}.dump(
+      -1, ' ', false, Json::error_handler_t::replace);
+}
+
+Result<SideUrlsWanted> ParseSideUrlsWanted(std::string_view text) {
+  const std::optional<Json> object = ParseObject(text);
+  if (!object) return Error{Code::kInvalid, "no JSON object that names objects of a side input"};
+  Members in(*object, "the call for URLs");
+  SideUrlsWanted wanted{in.Text("sideInput"), in.Unsigned("first", kMostSideObjects)};
+  if (!in.status().ok()) return in.status().error();
+  return wanted;
+}
+
+std::string SideUrlsText(const SideUrls& urls) {
+  return Json{{"seconds", urls.seconds}, {"urls", urls.urls}}.dump(-1, ' ', false,
+                                                                   Json::error_handler_t::replace);
+}
+
+Result<SideUrls> ParseSideUrls(std::string_view text) {
+  const Error wrong{Code::kInvalid, "the answer to a call for URLs is malformed"};
+  const std::optional<Json> object = ParseObject(text);
+  if (!object) return wrong;
+  Members in(*object, "the answer to a call for URLs");
+  SideUrls urls{in.U32("seconds"), {}};
+  for (const Json& url : in.Value("urls", Json::value_t::array)) {
+    if (!url.is_string()) return wrong;
+    urls.urls.push_back(url.get<std::string>());
+  }
+  if (!in.status().ok()) return in.status().error();
+  if (urls.urls.empty()) return wrong;
+  return urls;
+}
+
 }  // namespace parallelrun::job

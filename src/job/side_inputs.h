@@ -4,9 +4,11 @@
 // nodes (docs/coordinator-api.md) and of the state folder. Pure, thread-safe.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -44,5 +46,25 @@ std::string SideInputMark(const std::string& name);
 nlohmann::json SideInputsJson(const std::vector<SideInput>& side_inputs);
 // kInvalid: it is no list of them.
 Result<std::vector<SideInput>> ParseSideInputs(const nlohmann::json& list);
+
+// A node that has no keys of their store asks for URLs of some objects of one at a time: an answer
+// has those of 500 at most, and each URL ends.
+struct SideUrlsWanted {
+  std::string side_input;
+  size_t first = 0;  // the number of an object in it, and those behind it
+};
+inline constexpr size_t kMostSideUrls = 500;
+
+// Secrets.
+struct SideUrls {
+  uint32_t seconds = 0;           // that they are good for, from now on
+  std::vector<std::string> urls;  // of objects one behind the other, at least one
+};
+
+// Of the call and of its answer. Parse: kInvalid, in words that have nothing of the text.
+std::string SideUrlsWantedText(const SideUrlsWanted& wanted);
+Result<SideUrlsWanted> ParseSideUrlsWanted(std::string_view text);
+std::string SideUrlsText(const SideUrls& urls);
+Result<SideUrls> ParseSideUrls(std::string_view text);
 
 }  // namespace parallelrun::job

@@ -139,6 +139,7 @@ struct SideInputFetcher::Shared {
   const OnEnd on_end;
   std::shared_ptr<bool> alive = std::make_shared<bool>(true);  // on the loop's thread
   std::stop_source stop;
+  std::mutex url_mutex;  // who has it may wait for the coordinator
 
   std::mutex mutex;  // guards what follows; nobody waits for a disk or a store with it
   std::condition_variable changed;
@@ -156,6 +157,7 @@ struct SideInputFetcher::Shared {
   // These wait.
   bool Kept() const;
   Status Begin();
+  Status HaveUrl(const Part& part, const store::Store& store);
   Status Fetch(const Part& part);
   Status Write(const Part& part, const store::Object& object);
   Result<store::Store*> StoreOf(const job::SideInput& side);
@@ -216,11 +218,35 @@ Result<store::Store*> SideInputFetcher::Shared::StoreOf(const job::SideInput& si
   return Error{Code::kInvalid, "the job has no store " + Printable(side.store, kShownLong)};
 }
 
+// One thread asks, for those of the others as well. One that ended is asked for anew, when its part
+// is tried again.
+Status SideInputFetcher::Shared::HaveUrl(const Part& part, const store::Store& store) {
+  const job::SideInput& side = facts.side_inputs[part.side];
+  const auto of = std::find_if(facts.stores.begin(), facts.stores.end(),
+                               [&](const JobStore& one) { return one.name == side.store; });
+  if (!of->urls) return {};
+  const std::lock_guard lock(url_mutex);
+  const Instant now = SystemClock().Now();
+  if (of->urls->Get(store.Location(side.objects[part.object].name), now)) return {};
+  const Result<job::SideUrls> given = facts.ask_urls({side.name, part.object}, stop.get_token());
+  if (!given.ok()) return given.error();
+  const size_t end = std::min(side.objects.size(), part.object + given->urls.size());
+  for (size_t i = part.object; i < end; ++i) {
+    const job::SideObject& object = side.objects[i];
+    of->urls->Put(store.Location(object.name),
+                  {given->urls[i - part.object], store::Version(object.version),
+                   now + seconds(given->seconds)},
+                  now);
+  }
+  return {};
+}
+
 Status SideInputFetcher::Shared::Fetch(const Part& part) {
   const job::SideInput& side = facts.side_inputs[part.side];
   const job::SideObject& wanted = side.objects[part.object];
   const Result<store::Store*> store = StoreOf(side);
   if (!store.ok()) return store.error();
+  if (Status url = HaveUrl(part, **store); !url.ok()) return url;
   const Result<std::unique_ptr<store::Object>> object = OpenPlanned(
       **store, {side.store, (*store)->Location(wanted.name), wanted.version, wanted.size},
       kSideListedAgain);
@@ -247,6 +273,10 @@ Status SideInputFetcher::Shared::Write(const Part& part, const store::Object& ob
     const Result<size_t> read = object.ReadAt(part.offset + done, {buffer.data(), most});
     if (!read.ok()) {
       status = read.error();
+      // With a URL nobody has looked before.
+      if (status.error().code == Code::kStale) {
+        status = Error{Code::kStale, status.error().message + ". " + kSideListedAgain};
+      }
     } else if (*read == 0) {
       status = Error{Code::kStale,
                      fmt::format("\"{}\" is shorter than it was. {}", shown, kSideListedAgain)};

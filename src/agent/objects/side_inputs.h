@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,10 @@ class SideInputFetcher {
     std::vector<job::SideInput> side_inputs;
     std::vector<JobStore> stores;
     ObjectFetcher::OpenStore open;
+    // Of objects that are read by URLs: blocks, on one of the threads.
+    std::function<Result<job::SideUrls>(const job::SideUrlsWanted& wanted,
+                                        const std::stop_token& stop)>
+        ask_urls = nullptr;
   };
 
   // `loop` must outlive it.

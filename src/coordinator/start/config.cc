@@ -214,8 +214,7 @@ Result<CoordinatorConfig> ReadConfig(const std::string& path) {
 
 bool NodesReadByUrls(const CoordinatorConfig& config, const api::ObjectStore& store) {
   return config.presign && store::SignsUrls(store.url) &&
-         api::NodesFetchFrom(config.job.spec, store.name) &&
-         !api::NodesHaveKeysOf(config.job.spec, store);
+         api::NodesFetchFrom(config.job.spec, store.name) && !store.node_credentials;
 }
 
 Result<std::string> AgentJob(const CoordinatorConfig& config, const JobLayout& mounted,

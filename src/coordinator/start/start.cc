@@ -223,6 +223,7 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files,
   if (!agent_job.ok()) return agent_job.error();
   ServerOptions options = OptionsOf(config, *layout, *opened, **output);
   options.agent_job = std::move(*agent_job);
+  options.side_inputs = run->side_inputs;
   options.warning = warning;
   options.results = results;
   starting.reset();  // it holds the ports

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -78,7 +79,7 @@ class ObjectUrlsTest : public testing::Test {
       bytes = std::move(sent);
       loop_.Stop();
     });
-    if (bytes.empty()) loop_.Run();
+    while (bytes.empty()) loop_.Run();
     const Result<job::ExchangeReply> decoded = job::DecodeExchangeReply(bytes);
     EXPECT_TRUE(decoded.ok());
     EXPECT_EQ(decoded->leased.size(), reply.leased.size());
@@ -89,12 +90,31 @@ class ObjectUrlsTest : public testing::Test {
     return told;
   }
 
+  static std::vector<job::SideInput> SideInputs() {
+    job::SideInput model{"model", "photos", "s3://bucket/m", "s3://bucket/m", false, {}};
+    for (size_t i = 0; i <= job::kMostSideUrls; ++i) {
+      model.objects.push_back({fmt::format("{}", i), 1, fmt::format("v{}", i)});
+    }
+    job::SideInput other{"other", "another", "s3://o/a", "s3://o", true, {{"a", 1, "v"}}};
+    return {model, other};
+  }
+  Result<job::SideUrls> AskedFor(const std::string& side_input, size_t first) {
+    std::optional<Result<job::SideUrls>> answer;
+    urls_.AnswerSide({side_input, first}, [&](Result<job::SideUrls> urls) {
+      answer = std::move(urls);
+      loop_.Stop();
+    });
+    while (!answer) loop_.Run();
+    return *answer;
+  }
+
   std::atomic<int> made_ = 0;
   std::atomic<bool> fails_ = false;
   std::atomic<size_t> length_ = 0;  // of a URL, at least
   UrlClock clock_;
   EventLoop loop_;
   ObjectUrls urls_{{{"photos", store::Wished{"s3://bucket", "", "", {}, {}}}},
+                   SideInputs(),
                    loop_,
                    clock_,
                    [this](const store::Wished&, const std::stop_token&) {
@@ -189,6 +209,26 @@ TEST_F(ObjectUrlsTest, WhatIsAdoptedIsRenewed) {
   const std::vector<Told> told = Answered({{7, {1, 11}, false}}, {});
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0].id, 7u);
+}
+
+// They are fetched before there is a lease to tell them with.
+TEST_F(ObjectUrlsTest, OfASideInputSomeAreToldAtATime) {
+  const Result<job::SideUrls> some = AskedFor("model", 0);
+  ASSERT_TRUE(some.ok()) << some.error().message;
+  EXPECT_EQ(some->seconds, 1000u);
+  ASSERT_EQ(some->urls.size(), job::kMostSideUrls);
+  EXPECT_EQ(some->urls[7], "https://s3://bucket/m/7?v7&8");
+  const Result<job::SideUrls> last = AskedFor("model", job::kMostSideUrls);
+  ASSERT_TRUE(last.ok()) << last.error().message;
+  EXPECT_EQ(last->urls.size(), 1u);
+  for (const char* name : {"other", "none", ""}) {
+    EXPECT_EQ(AskedFor(name, 0).error().code, Code::kNotFound) << name;
+  }
+  EXPECT_EQ(AskedFor("model", job::kMostSideUrls + 1).error().code, Code::kNotFound);
+  fails_ = true;
+  const Error none = AskedFor("model", 3).error();
+  EXPECT_EQ(none.code, Code::kUnavailable);
+  EXPECT_EQ(none.message, "the keys have ended");
 }
 
 }  // namespace

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 namespace parallelrun::job {
 namespace {
 
@@ -44,6 +47,35 @@ TEST(SideInputs, WhatIsNoneIsRefused) {
 // In an argument one name must not be found in another one.
 TEST(SideInputs, TheMarkOfOneIsNotInThatOfAnother) {
   EXPECT_EQ(SideInputMark("model-2").find(SideInputMark("model")), std::string::npos);
+}
+
+TEST(SideInputs, TheCallForUrlsAndItsAnswerAreReadAsTheyAreWritten) {
+  const Result<SideUrlsWanted> wanted = ParseSideUrlsWanted(SideUrlsWantedText({"model", 500}));
+  ASSERT_TRUE(wanted.ok()) << wanted.error().message;
+  EXPECT_EQ(wanted->side_input, "model");
+  EXPECT_EQ(wanted->first, 500u);
+  for (const char* bad : {"", "[]", "{}", R"({"sideInput": "model", "first": -1})",
+                          R"({"sideInput": "model", "first": 10001})", R"({"first": 1})"}) {
+    EXPECT_EQ(ParseSideUrlsWanted(bad).error().code, Code::kInvalid) << bad;
+  }
+  const Result<SideUrls> urls = ParseSideUrls(SideUrlsText({1800, {"https://s3/b/k?X-Amz-A=1"}}));
+  ASSERT_TRUE(urls.ok()) << urls.error().message;
+  EXPECT_EQ(urls->seconds, 1800u);
+  EXPECT_EQ(urls->urls, std::vector<std::string>{"https://s3/b/k?X-Amz-A=1"});
+}
+
+TEST(SideInputs, AnAnswerWithUrlsThatIsMalformedIsRefusedInWordsWithoutThem) {
+  for (const char* bad :
+       {R"({"seconds": 1, "urls": ["https://s3/b/k?X-Amz-A=1")", R"(["https://s3/b/k?X-Amz-A=1"])",
+        R"({"seconds": "X-Amz-A", "urls": ["https://s3/b/k?X-Amz-A=1"]})",
+        R"({"seconds": 1, "urls": "https://s3/b/k?X-Amz-A=1"})",
+        R"({"seconds": 1, "urls": ["https://s3/b/k?X-Amz-A=1", 2]})",
+        R"({"seconds": 1, "urls": []})"}) {
+    const Result<SideUrls> urls = ParseSideUrls(bad);
+    ASSERT_FALSE(urls.ok()) << bad;
+    EXPECT_EQ(urls.error().code, Code::kInvalid) << bad;
+    EXPECT_THAT(urls.error().message, testing::Not(testing::HasSubstr("X-Amz"))) << bad;
+  }
 }
 
 }  // namespace

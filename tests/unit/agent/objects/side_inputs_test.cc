@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstddef>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -47,7 +48,11 @@ class SideInputFetcherTest : public ::testing::Test {
     JobStore store;
     store.name = "bucket";
     store.wished.url = "memory://bucket";
+    store.urls = urls_;
     SideInputFetcher::Facts facts;
+    facts.ask_urls = [this](const job::SideUrlsWanted& wanted, const std::stop_token&) {
+      return Urls(wanted);
+    };
     facts.files = disk_;
     facts.folder = "/work/side-inputs-0";
     facts.boot = boot;
@@ -65,6 +70,16 @@ class SideInputFetcherTest : public ::testing::Test {
       ended_ = std::move(status);
       loop_.Stop();
     });
+  }
+  // What the coordinator answers: URLs of all objects from that one on.
+  Result<job::SideUrls> Urls(const job::SideUrlsWanted& wanted) {
+    if (!signs_)
+      return Error{Code::kUnavailable, "the coordinator gives no URLs: the keys have ended"};
+    job::SideUrls urls{1800, {}};
+    for (size_t i = wanted.first; i < 3; ++i) {
+      urls.urls.push_back("https://s3/" + wanted.side_input + std::to_string(i));
+    }
+    return urls;
   }
   // Until it has ended.
   const Status& Await() {
@@ -96,8 +111,10 @@ class SideInputFetcherTest : public ::testing::Test {
   EventLoop loop_;
   std::shared_ptr<FaultFiles> disk_ = std::make_shared<FaultFiles>();
   std::shared_ptr<MemoryObjects> objects_ = std::make_shared<MemoryObjects>();
-  std::atomic<bool> gone_ = false;  // the store
-  std::atomic<int> opened_ = 0;     // stores
+  std::atomic<bool> gone_ = false;         // the store
+  std::atomic<int> opened_ = 0;            // stores
+  std::shared_ptr<store::UrlTable> urls_;  // where its objects are read by URLs
+  std::atomic<bool> signs_ = true;         // the coordinator
   std::optional<Status> ended_;
   std::unique_ptr<SideInputFetcher> fetcher_;
 };
@@ -237,6 +254,26 @@ TEST(FetchingText, IsInTheUnitOfTheWhole) {
   EXPECT_EQ(FetchingText("a", 0, 3 << 20), "fetching side input a, 0.0 of 3.0 MB");
   EXPECT_EQ(FetchingText("a", 1024, 2048), "fetching side input a, 1.0 of 2.0 kB");
   EXPECT_EQ(FetchingText("a", 0, 7), "fetching side input a, 0 of 7 bytes");
+}
+
+TEST_F(SideInputFetcherTest, ANodeWithoutKeysAsksForUrlsUntilItIsGivenSome) {
+  for (const char* name : {"a", "b", "c"}) Put(name, name);
+  urls_ = std::make_shared<store::UrlTable>();
+  signs_ = false;
+  const job::SideInput model = Listed({"a", "b", "c"});
+  Begin(model);
+  EXPECT_THAT(AwaitTrouble(), HasSubstr("the coordinator gives no URLs: the keys have ended"));
+  EXPECT_FALSE(ended_) << "it may give some later";
+  signs_ = true;
+  ASSERT_TRUE(Await().ok()) << Await().error().message;
+  EXPECT_EQ(disk_->Contents(FileOf(model, "c")), "c");
+  for (size_t i = 0; i < 3; ++i) {
+    const auto url =
+        urls_->Get(std::string(kRoot) + "/" + model.objects[i].name, SystemClock().Now());
+    ASSERT_TRUE(url) << i;
+    EXPECT_EQ(url->url, "https://s3/model" + std::to_string(i));
+    EXPECT_EQ(url->version.bytes(), model.objects[i].version);
+  }
 }
 
 }  // namespace
