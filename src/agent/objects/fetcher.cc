@@ -13,6 +13,7 @@
 
 #include "agent/objects/cache.h"
 #include "agent/objects/connections.h"
+#include "agent/objects/lease_urls.h"
 #include "agent/objects/object_files.h"
 #include "agent/objects/parts.h"
 #include "agent/objects/planned_object.h"
@@ -104,12 +105,7 @@ struct ObjectFetcher::Shared {
   size_t idle = 0;                       // of those that are allowed to work
   Cache cache;
   std::map<Key, std::string> works;  // of those that want objects
-  struct Urls {
-    Instant ends;
-    std::vector<std::string> urls;  // in the order of the objects
-  };
-  std::map<Key, Urls> urls;  // as they came last
-  std::string no_urls;       // why there were none
+  LeaseUrls urls{stores};
   std::map<std::string, std::unique_ptr<store::Store>> opened;
   std::map<Cache::Number, std::unique_ptr<store::Object>> objects;  // looked at, to be fetched
   struct Large {
@@ -138,9 +134,6 @@ struct ObjectFetcher::Shared {
   void TellEnds();
   void Post(Key key, Result<std::string> work);
   void End(const Cache::Step& step, Done done);
-  void PutUrls(Key key);
-  // It is read by a URL, and has none that counts.
-  bool UrlEnded(const job::ObjectName& object) const;
   void BeginParts(Large whole, const job::ByteRange& bytes);
   void CountAnswers();
 
@@ -311,8 +304,8 @@ void ObjectFetcher::Shared::End(const Cache::Step& step, Done done) {
   if (!done.status.ok()) {
     const Error& error = done.status.error();
     const bool later = error.code == Code::kUnavailable || error.code == Code::kTimeout;
-    const bool url_ended = later && UrlEnded(step.object);
-    const std::string why = url_ended && !no_urls.empty() ? "; it said: " + no_urls : "";
+    const bool url_ended = later && urls.Ended(step.object, SystemClock().Now());
+    const std::string why = url_ended && !urls.why().empty() ? "; it said: " + urls.why() : "";
     trouble.Ends(step.number, later ? error.message + why : "", SystemClock().WallNow());
     // Whoever hands the mini-batch back is given others with it.
     if (url_ended) return cache.Failed(step.number, {Code::kUnavailable, error.message + why});
@@ -330,31 +323,6 @@ void ObjectFetcher::Shared::End(const Cache::Step& step, Done done) {
   }
   cache.Looked(step.number, done.room);
   if (cache.Wanted(step.number)) objects[step.number] = std::move(done.object);
-}
-
-void ObjectFetcher::Shared::PutUrls(Key key) {
-  const auto work = works.find(key);
-  const auto given = urls.find(key);
-  if (work == works.end() || given == urls.end()) return;
-  const Result<std::vector<job::ObjectName>> named = job::ObjectsOf(work->second);
-  if (!named.ok()) return;
-  const Instant now = SystemClock().Now();
-  for (size_t i = 0; i < std::min(named->size(), given->second.urls.size()); ++i) {
-    const job::ObjectName& object = (*named)[i];
-    for (const JobStore& store : stores) {
-      if (store.name != object.store || !store.urls) continue;
-      store.urls->Put(object.location,
-                      {given->second.urls[i], store::Version(object.version), given->second.ends},
-                      now);
-    }
-  }
-}
-
-bool ObjectFetcher::Shared::UrlEnded(const job::ObjectName& object) const {
-  return std::any_of(stores.begin(), stores.end(), [&](const JobStore& store) {
-    return store.name == object.store && store.urls &&
-           !store.urls->Get(object.location, SystemClock().Now());
-  });
 }
 
 // The threads end when they are asked to. The first one makes the folder, and the last one to go
@@ -455,7 +423,7 @@ void ObjectFetcher::Want(Key key, std::string work) {
   const std::lock_guard lock(shared_->mutex);
   if (!objects.ok()) return shared_->Post(key, objects.error());
   shared_->works[key] = std::move(work);
-  shared_->PutUrls(key);
+  shared_->urls.Want(key, *objects, SystemClock().Now());
   shared_->cache.Want(key, *objects);
   shared_->TellEnds();
   shared_->changed.notify_all();
@@ -468,11 +436,7 @@ std::string ObjectFetcher::WaitsFor() const {
 
 void ObjectFetcher::TakeUrls(Key key, const job::ObjectUrls& urls) {
   const std::lock_guard lock(shared_->mutex);
-  shared_->no_urls = std::string(urls.why);
-  if (urls.urls.empty()) return;
-  Shared::Urls& given = shared_->urls[key];
-  given = {SystemClock().Now() + seconds(urls.seconds), {urls.urls.begin(), urls.urls.end()}};
-  shared_->PutUrls(key);
+  shared_->urls.Take(key, urls, SystemClock().Now());
 }
 
 std::string ObjectFetcher::StoreWait() {
@@ -490,7 +454,7 @@ std::string ObjectFetcher::StoreWait() {
 void ObjectFetcher::LetGo(Key key) {
   const std::lock_guard lock(shared_->mutex);
   shared_->works.erase(key);
-  shared_->urls.erase(key);
+  shared_->urls.LetGo(key);
   shared_->cache.Drop(key);
   std::erase_if(shared_->objects,
                 [&](const auto& object) { return !shared_->cache.Wanted(object.first); });
