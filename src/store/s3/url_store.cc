@@ -35,9 +35,11 @@ struct UrlParts {
   std::string query;
 };
 
+// Whatever the URL is, nothing of its query is in the server's part, which messages show.
 UrlParts PartsOf(const std::string& url) {
-  const size_t host = std::min(url.find("://"), url.size() - 1) + 3;
-  const size_t path = std::min(url.find('/', std::min(host, url.size())), url.size());
+  const size_t scheme = url.find("://");
+  if (scheme == std::string::npos) return {};
+  const size_t path = std::min(url.find_first_of("/?", scheme + 3), url.size());
   const size_t query = std::min(url.find('?', path), url.size());
   return {url.substr(0, path), url.substr(path, query - path),
           url.substr(std::min(query + 1, url.size()))};
@@ -59,6 +61,13 @@ bool HasEnded(const Answered& answered) {
   if (answered.refusal.status != kForbidden) return false;
   return body.code == "InvalidAccessKeyId" || body.code == "InvalidToken" ||
          (body.code == "AccessDenied" && body.message.find("expired") != std::string::npos);
+}
+
+// A server may repeat what it was asked, and a message goes into logs and reports.
+void Redact(ErrorBody& body) {
+  for (std::string* text : {&body.code, &body.message, &body.region}) {
+    if (text->find("X-Amz-") != std::string::npos) *text = "";
+  }
 }
 
 // Reads by the URLs of a table.
@@ -118,6 +127,7 @@ class UrlReader {
       const HttpResponse& response = *answered.response;
       if (response.status / 100 != 2) {
         answered.refusal.body = ParseErrorBody(response.body).value_or(ErrorBody{});
+        Redact(answered.refusal.body);
       }
       answered.refusal.request_id = response.Header("x-amz-request-id");
       answered.outcome = OutcomeOf(response.status, answered.refusal.body.code, false);

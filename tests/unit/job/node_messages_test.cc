@@ -165,7 +165,9 @@ TEST(NodeMessagesTest, EveryTruncationAndEveryExtraByteOfAReplyIsRefused) {
   for (size_t n = 0; n < bytes.size(); ++n) {
     EXPECT_FALSE(DecodeExchangeReply(std::string_view(bytes).substr(0, n)).ok()) << n;
   }
-  EXPECT_FALSE(DecodeExchangeReply(bytes + "x").ok());
+  const Result<ExchangeReply> more = DecodeExchangeReply(bytes + "x");
+  ASSERT_FALSE(more.ok());
+  EXPECT_EQ(more.error().message, "malformed exchange reply") << "URLs are secrets";
 }
 
 TEST(NodeMessagesTest, EveryTruncationAndEveryExtraByteIsRefused) {

@@ -276,6 +276,44 @@ TEST_F(S3UrlStoreTest, AStoreThatIsAwayIsAskedAgainAndSaysNothingOfTheUrl) {
   EXPECT_TRUE(urls_->Get("s3://bucket/a", clock_->now));
 }
 
+TEST_F(S3UrlStoreTest, NoMessageHasAUrlThoughTheServerRepeatsIt) {
+  for (const int status : {400, 403, 404, 409, 412, 416, 500, 503}) {
+    SmallS3 server([status](PlainConnection& connection, const Heard& heard, size_t) {
+      if (heard.query.find("X-Amz-Signature") == std::string::npos) return false;
+      const std::string said = "/bucket/a?X-Amz-Signature=" + heard.query;
+      return connection.Write(
+          SmallS3::Reply(status, "<Error><Code>Odd " + said + "</Code><Message>cannot serve " +
+                                     said + "</Message><Region>" + said + "</Region></Error>"));
+    });
+    server.Put("a", "12");
+    server.Put("empty", "");
+    for (const char* key : {"a", "empty"}) Give(server, key);
+    const auto store = ReaderOf();
+    const auto object = store->Open("a");
+    ASSERT_TRUE(object.ok());
+    for (const Error& error : {ReadAll(**object).error(), store->Open("empty").error()}) {
+      EXPECT_THAT(error.message, AllOf(HasSubstr("s3://bucket/"), Not(HasSubstr("X-Amz-")),
+                                       Not(HasSubstr("AKIA"))))
+          << status;
+    }
+  }
+}
+
+TEST_F(S3UrlStoreTest, AUrlThatLeadsNowhereIsInNoMessage) {
+  for (const char* place : {"https://127.0.0.1:1/bucket/a", "http://[bad/bucket/a", "https://h[",
+                            "ftp://h/bucket/a", "/bucket/a", ":///bucket/a", ""}) {
+    const std::string url = std::string(place) + "?X-Amz-Signature=1";
+    urls_->Put("s3://bucket/a", {url, VersionOf("etag", 2), clock_->now + seconds(60)},
+               clock_->now);
+    const auto store = ReaderOf();
+    const auto object = store->OpenUnseen("a", VersionOf("etag", 2));
+    ASSERT_TRUE(object);
+    const Result<std::string> read = ReadAll(*object);
+    ASSERT_FALSE(read.ok()) << place;
+    EXPECT_THAT(read.error().message, Not(HasSubstr("X-Amz-"))) << place;
+  }
+}
+
 TEST_F(S3UrlStoreTest, ItListsNothing) {
   const auto store = ReaderOf();
   EXPECT_EQ(store->IsThere().error().code, Code::kPermission);
