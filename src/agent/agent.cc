@@ -266,7 +266,9 @@ void Agent::OnCalled(CallKind call, const Result<HttpResponse>& response) {
   core_.OnReply(call, *reply, now);
   for (const job::ObjectUrls& urls : reply->urls) {
     const std::optional<Key> key = core_.Fetching({urls.id, urls.fence});
-    if (key && fetcher_) fetcher_->TakeUrls(*key, urls);
+    if (!key || !fetcher_) continue;
+    core_.OnUrlsTold(*key);
+    fetcher_->TakeUrls(*key, urls);
   }
   if (!draining && core_.draining()) {
     spdlog::info("draining, as the coordinator asks: running mini-batches have {} to finish",
@@ -306,14 +308,16 @@ void Agent::OpenFetcher() {
   }
   fetcher_ = std::make_unique<ObjectFetcher>(
       loop_, files_, ObjectFolder(config_.work_folder, config_.node), registered_.job.stores, room,
-      OpenJobStore, [this](Key key, Result<std::string> work) {
+      OpenJobStore,
+      [this](Key key, Result<std::string> work) {
         if (work.ok()) {
           core_.OnFetched(key, std::move(*work));
         } else {
           core_.OnNotFetched(key, work.error(), clock_.Now());
         }
         SchedulePump();
-      });
+      },
+      [this](Key key) { core_.OnUrlEnded(key); });
   LookAtStores();
 }
 

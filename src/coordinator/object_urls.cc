@@ -13,6 +13,7 @@ namespace {
 
 constexpr size_t kMostAnswers = 10'000;      // that wait to be signed
 constexpr Duration kAskAgain = seconds(10);  // a store that gave none
+constexpr char kReplaced[] = "the coordinator knows nothing of its objects: it was replaced";
 
 std::string TooMany(size_t objects) {
   return fmt::format("the URLs of its {} objects are more than {} MiB: lower miniBatchSize",
@@ -123,7 +124,8 @@ void ObjectUrls::Prune(Instant now) {
 }
 
 std::vector<ObjectUrls::Task> ObjectUrls::TasksOf(const std::vector<job::HeldLease>& held,
-                                                  const job::ExchangeReply& reply) {
+                                                  const job::ExchangeReply& reply,
+                                                  std::vector<job::LeaseName>& unknown) {
   std::vector<Task> tasks;
   for (const job::Leased& leased : reply.leased) {
     if (!job::NamesObjects(leased.work)) continue;
@@ -145,13 +147,15 @@ std::vector<ObjectUrls::Task> ObjectUrls::TasksOf(const std::vector<job::HeldLea
   for (const job::LeaseName& name : reply.settled) given_.erase(name);
   for (const job::LeaseName& name : reply.refused) given_.erase(name);
   for (const job::HeldLease& lease : held) {
-    const auto known = given_.find({lease.id, lease.fence});
-    if (known == given_.end()) continue;
-    if (lease.started) {
+    const job::LeaseName name{lease.id, lease.fence};
+    const auto known = given_.find(name);
+    if (known == given_.end()) {
+      if (lease.wants_urls) unknown.push_back(name);
+    } else if (lease.started) {
       given_.erase(known);  // its objects are files by now
-    } else if (now >= known->second.renew) {
-      tasks.push_back({known->first, known->second.objects});
-      known->second.renew = known->second.ends;  // until these are signed
+    } else if ((lease.wants_urls || now >= known->second.renew) && !known->second.being_signed) {
+      known->second.being_signed = true;
+      tasks.push_back({name, known->second.objects, lease.wants_urls});
     }
   }
   return tasks;
@@ -159,12 +163,16 @@ std::vector<ObjectUrls::Task> ObjectUrls::TasksOf(const std::vector<job::HeldLea
 
 void ObjectUrls::Answer(const std::vector<job::HeldLease>& held, const job::ExchangeReply& reply,
                         Send send) {
-  std::vector<Task> tasks = TasksOf(held, reply);
+  std::vector<job::LeaseName> unknown;
+  std::vector<Task> tasks = TasksOf(held, reply, unknown);
   std::string bytes = job::Encode(reply);
-  if (tasks.empty()) return send(std::move(bytes));
-  Ask(tasks, [this, bytes = std::move(bytes), tasks,
+  if (tasks.empty()) {
+    AddTo(bytes, {}, {}, unknown);
+    return send(std::move(bytes));
+  }
+  Ask(tasks, [this, bytes = std::move(bytes), tasks, unknown,
               send = std::move(send)](const std::vector<Signed>& all) mutable {
-    AddTo(bytes, tasks, all);
+    AddTo(bytes, tasks, all, unknown);
     send(std::move(bytes));
   });
 }
@@ -212,20 +220,30 @@ void ObjectUrls::End(uint64_t number, const std::vector<Signed>& all) {
 }
 
 void ObjectUrls::AddTo(std::string& reply, const std::vector<Task>& tasks,
-                       const std::vector<Signed>& all) {
+                       const std::vector<Signed>& all, const std::vector<job::LeaseName>& unknown) {
   const Instant now = clock_.Now();
   std::vector<job::ObjectUrls> urls;
-  for (size_t i = 0; i < all.size(); ++i) {
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    const job::LeaseName& lease = tasks[i].lease;
+    const auto known = given_.find(lease);
+    if (known != given_.end()) {
+      known->second.being_signed = false;
+      known->second.renew = now + kAskAgain;
+    }
+    if (all.empty()) continue;
     const Signed& one = all[i];
     if (one.later) {
-      given_[one.lease] = {tasks[i].objects, now, now + one.life};
-      continue;
+      const Instant ends = known == given_.end() ? now + one.life : known->second.ends;
+      given_[lease] = {tasks[i].objects, now, ends};
+    } else if (!one.urls.empty()) {
+      given_[lease] = {tasks[i].objects, now + one.life / 2, now + one.life};
     }
-    urls.push_back({one.lease.id, one.lease.fence, SecondsOf(one.life), one.why, {}});
+    if (one.later || (one.urls.empty() && !tasks[i].asked)) continue;
+    urls.push_back({lease.id, lease.fence, SecondsOf(one.life), one.why, {}});
     for (const std::string& url : one.urls) urls.back().urls.emplace_back(url);
-    if (!one.urls.empty()) {
-      given_[one.lease] = {tasks[i].objects, now + one.life / 2, now + one.life};
-    }
+  }
+  for (const job::LeaseName& lease : unknown) {
+    urls.push_back({lease.id, lease.fence, 0, kReplaced, {}});
   }
   job::AddUrls(reply, urls);
 }

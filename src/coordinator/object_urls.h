@@ -1,8 +1,10 @@
 // ObjectUrls adds to the answers of exchanges the URLs by which nodes read the objects of what they
 // are leased, where only the coordinator has the keys of a store: with the lease, and anew from
-// half of their life on, until run() has begun. Whoever's URLs have ended hands the mini-batch
-// back, and is leased it again with others: so nothing of this needs to outlive the process. Of
-// side inputs, which are fetched before there is a lease, nodes ask for URLs.
+// half of their life on, or when the node asks, until run() has begun. Who asks for those of a
+// lease that is not known here, as after the coordinator was replaced, is told that there are none:
+// it hands the mini-batch back, and is leased it again with others. So nothing of this needs to
+// outlive the process. Of side inputs, which are fetched before there is a lease, nodes ask for
+// URLs.
 //
 // Signing may have to wait for a store, or for whoever gives the keys, so it is done on a thread of
 // its own. All else, `send` included, is on the loop's thread.
@@ -57,6 +59,7 @@ class ObjectUrls {
   struct Task {
     job::LeaseName lease;
     std::vector<job::ObjectName> objects;
+    bool asked = true;  // it has none that count: whoever has it is told, too, why there are none
   };
   // What came of a task.
   struct Signed {
@@ -71,16 +74,19 @@ class ObjectUrls {
     std::vector<job::ObjectName> objects;
     Instant renew;  // while it has not begun
     Instant ends;
+    bool being_signed = false;  // anew
   };
   struct Signers;  // by the errands' thread alone
   // In the order of the tasks; of none, too many wait to be signed.
   using Then = std::function<void(const std::vector<Signed>& all)>;
 
+  // `unknown`: of whose leases URLs are asked for in vain.
   std::vector<Task> TasksOf(const std::vector<job::HeldLease>& held,
-                            const job::ExchangeReply& reply);
+                            const job::ExchangeReply& reply, std::vector<job::LeaseName>& unknown);
   void Ask(std::vector<Task> tasks, Then then);
   void End(uint64_t number, const std::vector<Signed>& all);
-  void AddTo(std::string& reply, const std::vector<Task>& tasks, const std::vector<Signed>& all);
+  void AddTo(std::string& reply, const std::vector<Task>& tasks, const std::vector<Signed>& all,
+             const std::vector<job::LeaseName>& unknown);
   void Prune(Instant now);
 
   const std::map<std::string, store::Wished> stores_;

@@ -5,6 +5,10 @@
 namespace parallelrun::job {
 namespace {
 
+// Of what is held, where it is not 0.
+constexpr uint8_t kStarted = 1;
+constexpr uint8_t kWantsUrls = 2;
+
 void Put(Encoder& out, BatchId id, const Fence& fence) {
   out.U64(id);
   out.U32(fence.epoch);
@@ -110,7 +114,7 @@ std::string Encode(const ExchangeRequest& request) {
   out.U32(request.park_ms);
   PutList(out, request.held, [&](const HeldLease& h) {
     Put(out, h.id, h.fence);
-    out.U8(h.started ? 1 : 0);
+    out.U8(h.started ? kStarted : h.wants_urls ? kWantsUrls : 0);
   });
   PutList(out, request.offered, [&](const OfferedLease& o) {
     Put(out, o.id, o.fence);
@@ -144,7 +148,10 @@ Result<ExchangeRequest> DecodeExchangeRequest(std::string_view bytes) {
   r.park_ms = in.U32();
   GetList(in, kNameSize + 1, r.held, [&](HeldLease& h) {
     Get(in, h);
-    h.started = in.U8() != 0;
+    const uint8_t state = in.U8();
+    if (state > kWantsUrls) in.Fail();
+    h.started = state == kStarted;
+    h.wants_urls = state == kWantsUrls;
   });
   GetList(in, kNameSize + 8, r.offered, [&](OfferedLease& o) {
     Get(in, o);

@@ -21,6 +21,7 @@ struct HeldLease {
   BatchId id = 0;
   Fence fence;
   bool started = false;
+  bool wants_urls = false;  // it has not started, and of an object the URL has ended
 };
 
 struct OfferedLease {

@@ -131,6 +131,10 @@ class AgentCore {
   // Why the agent gave up, for people.
   const std::string& end_message() const { return ending_.message(); }
   size_t held() const { return held_.size(); }
+  // A URL by which its objects are fetched has ended: it asks for others. It was told some, or that
+  // there are none.
+  void OnUrlEnded(Key key) { held_.WantUrls(key, true); }
+  void OnUrlsTold(Key key) { held_.WantUrls(key, false); }
   // Of a mini-batch that is held under this name, and whose objects are fetched.
   std::optional<Key> Fetching(const job::LeaseName& name) const {
     const std::optional<Key> key = held_.Find(name);

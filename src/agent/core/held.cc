@@ -39,11 +39,16 @@ bool Held::Fetches(Key key) const {
   return it != batches_.end() && it->second.state == Batch::State::kFetches;
 }
 
+void Held::WantUrls(Key key, bool wants) {
+  if (Fetches(key)) batches_.at(key).wants_urls = wants;
+}
+
 bool Held::Fetched(Key key, std::string work) {
   if (!Fetches(key)) return false;
   Batch& batch = batches_.at(key);
   batch.work = std::move(work);
   batch.state = Batch::State::kWaits;
+  batch.wants_urls = false;
   waiting_.push_back(key);
   return true;
 }
@@ -237,7 +242,7 @@ void Held::List(const std::vector<std::pair<Key, bool>>& begun, Flight& flight,
   for (const auto& [key, is_begun] : begun) batches_.at(key).begun = is_begun;
   for (const auto& [key, batch] : batches_) {
     if (batch.refused || batch.offered) continue;
-    request.held.push_back({batch.name.id, batch.name.fence, batch.begun});
+    request.held.push_back({batch.name.id, batch.name.fence, batch.begun, batch.wants_urls});
     flight.held.push_back(batch.name);
   }
 }

@@ -33,6 +33,7 @@ struct Batch {
   bool refused = false;
   bool of_objects = false;  // they are wanted, and on this node once it waits
   bool begun = false;       // as a list of what is held said last
+  bool wants_urls = false;  // one of its objects has none that counts
   Instant confirmed{};      // when the request was sent whose answer granted or renewed it last
   uint32_t bounces = 0;     // deaths of processes with it in front, which were not its fault
   uint32_t process = 0;     // that it was given to last
@@ -58,6 +59,8 @@ class Held {
   // Its objects are here: `work` names files in their place. False if it wants none any more.
   bool Fetched(Key key, std::string work);
   bool Fetches(Key key) const;
+  // It needs URLs of its objects, which lists of what is held say; or no more.
+  void WantUrls(Key key, bool wants);
   // What wants objects since the last call, and what wanted some and needs them no more.
   std::vector<Key> TakeWanting() { return std::exchange(wanting_, {}); }
   std::vector<Key> TakeLetGo() { return std::exchange(let_go_, {}); }

@@ -115,6 +115,11 @@ bool Cache::Wanted(Number number) const {
   return found != objects_.end() && !found->second.wanted_by.empty();
 }
 
+std::set<Key> Cache::WantedBy(Number number) const {
+  const auto found = objects_.find(number);
+  return found == objects_.end() ? std::set<Key>() : found->second.wanted_by;
+}
+
 // What was let go of first goes first.
 void Cache::MakeRoom(uint64_t bytes) {
   while (bytes > size_ - promised_ + leaving_ && !unused_.empty()) {

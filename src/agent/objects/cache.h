@@ -62,6 +62,7 @@ class Cache {
   // Of an object that is wanted.
   Number NumberOf(const job::ObjectName& object) const { return numbers_.at(object); }
   bool Wanted(Number number) const;
+  std::set<Key> WantedBy(Number number) const;
   uint64_t promised() const { return promised_; }
 
  private:

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <set>
 #include <stop_token>
 #include <utility>
 
@@ -79,13 +80,14 @@ std::string ObjectFolder(const std::string& work_folder, uint32_t node) {
 
 struct ObjectFetcher::Shared {
   Shared(EventLoop& of, std::shared_ptr<Files> on, std::string below, std::vector<JobStore> named,
-         uint64_t bytes, OpenStore opens, OnEnd call)
+         uint64_t bytes, OpenStore opens, OnEnd call, OnUrlEnded ended)
       : loop(of),
         disk(std::move(on)),
         files(*disk, std::move(below)),
         stores(std::move(named)),
         open(std::move(opens)),
         on_end(std::move(call)),
+        on_url_ended(std::move(ended)),
         cache(bytes) {}
 
   EventLoop& loop;  // not used once a stop is asked for
@@ -94,6 +96,7 @@ struct ObjectFetcher::Shared {
   const std::vector<JobStore> stores;
   const OpenStore open;
   const OnEnd on_end;
+  const OnUrlEnded on_url_ended;
   std::shared_ptr<bool> alive = std::make_shared<bool>(true);  // on the loop's thread
   std::stop_source stop;                                       // asked for with the mutex
 
@@ -134,6 +137,7 @@ struct ObjectFetcher::Shared {
   void TellEnds();
   void Post(Key key, Result<std::string> work);
   void End(const Cache::Step& step, Done done);
+  bool AskForUrls(Cache::Number number);
   void BeginParts(Large whole, const job::ByteRange& bytes);
   void CountAnswers();
 
@@ -307,8 +311,10 @@ void ObjectFetcher::Shared::End(const Cache::Step& step, Done done) {
     const bool url_ended = later && urls.Ended(step.object, SystemClock().Now());
     const std::string why = url_ended && !urls.why().empty() ? "; it said: " + urls.why() : "";
     trouble.Ends(step.number, later ? error.message + why : "", SystemClock().WallNow());
-    // Whoever hands the mini-batch back is given others with it.
-    if (url_ended) return cache.Failed(step.number, {Code::kUnavailable, error.message + why});
+    if (url_ended && !AskForUrls(step.number)) {
+      // Whoever hands the mini-batch back is given others with the next lease.
+      return cache.Failed(step.number, {Code::kUnavailable, error.message + why});
+    }
     return later ? cache.Again(step.number) : cache.Failed(step.number, error);
   }
   if (done.asked) {
@@ -323,6 +329,20 @@ void ObjectFetcher::Shared::End(const Cache::Step& step, Done done) {
   }
   cache.Looked(step.number, done.room);
   if (cache.Wanted(step.number)) objects[step.number] = std::move(done.object);
+}
+
+// False: the coordinator said that it has none.
+bool ObjectFetcher::Shared::AskForUrls(Cache::Number number) {
+  const std::set<Key> keys = cache.WantedBy(number);
+  const auto none = [this](Key key) { return urls.None(key); };
+  if (std::any_of(keys.begin(), keys.end(), none)) return false;
+  if (stop.stop_requested()) return true;
+  for (const Key key : keys) {
+    loop.Post([alive = alive, call = &on_url_ended, key] {
+      if (*alive && *call) (*call)(key);
+    });
+  }
+  return true;
 }
 
 // The threads end when they are asked to. The first one makes the folder, and the last one to go
@@ -380,9 +400,10 @@ void ObjectFetcher::Work(Shared& shared, size_t index) {
 
 ObjectFetcher::ObjectFetcher(EventLoop& loop, std::shared_ptr<Files> files, std::string folder,
                              std::vector<JobStore> stores, uint64_t bytes, OpenStore open,
-                             OnEnd on_end)
+                             OnEnd on_end, OnUrlEnded on_url_ended)
     : shared_(std::make_shared<Shared>(loop, std::move(files), std::move(folder), std::move(stores),
-                                       bytes, std::move(open), std::move(on_end))) {
+                                       bytes, std::move(open), std::move(on_end),
+                                       std::move(on_url_ended))) {
   Grow();
 }
 

@@ -45,17 +45,22 @@ class ObjectFetcher {
   using OpenStore = std::function<Result<std::unique_ptr<store::Store>>(const JobStore& store,
                                                                         std::stop_token stop)>;
 
+  // A URL by which an object of that mini-batch is read has ended, or was never there: it waits for
+  // others (TakeUrls).
+  using OnUrlEnded = std::function<void(Key key)>;
+
   // `loop` must outlive it.
   ObjectFetcher(EventLoop& loop, std::shared_ptr<Files> files, std::string folder,
-                std::vector<JobStore> stores, uint64_t bytes, OpenStore open, OnEnd on_end);
+                std::vector<JobStore> stores, uint64_t bytes, OpenStore open, OnEnd on_end,
+                OnUrlEnded on_url_ended = nullptr);
   // Ends with kEndLimit, if Finish was not called.
   ~ObjectFetcher();
   ObjectFetcher(const ObjectFetcher&) = delete;
   ObjectFetcher& operator=(const ObjectFetcher&) = delete;
 
   void Want(Key key, std::string work);
-  // By which the objects of a mini-batch are read that is wanted, or will be. One whose URLs have
-  // ended comes to an end with kUnavailable.
+  // By which the objects of a mini-batch are read that is wanted, or will be. One that is told
+  // none, and has none that counts, comes to an end with kUnavailable.
   void TakeUrls(Key key, const job::ObjectUrls& urls);
   // The files of its objects may be removed.
   void LetGo(Key key);

@@ -7,7 +7,11 @@ namespace parallelrun::agent {
 
 void LeaseUrls::Take(Key key, const job::ObjectUrls& urls, Instant now) {
   why_ = std::string(urls.why);
-  if (urls.urls.empty()) return;
+  if (urls.urls.empty()) {
+    none_.insert(key);
+    return;
+  }
+  none_.erase(key);
   Lease& lease = leases_[key];
   lease.urls = {urls.urls.begin(), urls.urls.end()};
   lease.ends = now + seconds(urls.seconds);
@@ -23,7 +27,10 @@ void LeaseUrls::Want(Key key, std::vector<job::ObjectName> objects, Instant now)
   Put(lease, now);
 }
 
-void LeaseUrls::LetGo(Key key) { leases_.erase(key); }
+void LeaseUrls::LetGo(Key key) {
+  leases_.erase(key);
+  none_.erase(key);
+}
 
 bool LeaseUrls::Ended(const job::ObjectName& object, Instant now) const {
   return std::any_of(stores_.begin(), stores_.end(), [&](const JobStore& store) {

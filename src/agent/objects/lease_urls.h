@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,9 @@ class LeaseUrls {
 
   // It is read by a URL, and has none that counts.
   bool Ended(const job::ObjectName& object, Instant now) const;
-  // Why the last ones that came were none; "" if they were some.
+  // What came last for it is that there are none.
+  bool None(Key key) const { return none_.contains(key); }
+  // Why; "" if those that came last of all were some.
   const std::string& why() const { return why_; }
 
  private:
@@ -41,6 +44,7 @@ class LeaseUrls {
 
   const std::vector<JobStore>& stores_;  // that few: a walk finds one
   std::map<Key, Lease> leases_;
+  std::set<Key> none_;
   std::string why_;
 };
 

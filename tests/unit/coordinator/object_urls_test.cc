@@ -198,6 +198,39 @@ TEST_F(ObjectUrlsTest, AMiniBatchWhoseUrlsNoAnswerHasRoomForIsToldWhatToDo) {
   EXPECT_EQ(told[0].why, "the URLs of its 2 objects are more than 32 MiB: lower miniBatchSize");
 }
 
+TEST_F(ObjectUrlsTest, WhoeverAsksIsToldOthersOrThatThereAreNone) {
+  const std::string work = WorkOf("photos");
+  const std::vector<job::HeldLease> asks{{7, {1, 9}, false, true}};
+  std::vector<Told> told = Answered(asks, {});
+  ASSERT_EQ(told.size(), 1u) << "of a lease of a coordinator before this one";
+  EXPECT_TRUE(told[0].urls.empty());
+  EXPECT_EQ(told[0].why, "the coordinator knows nothing of its objects: it was replaced");
+  Answered({}, Leases(work));
+  told = Answered(asks, {});
+  ASSERT_EQ(told.size(), 1u) << "though its clock says that the first ones count";
+  EXPECT_EQ(told[0].urls.size(), 2u);
+  EXPECT_EQ(made_, 4);
+  fails_ = true;
+  told = Answered(asks, {});
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].why, "the keys have ended");
+}
+
+// Those that it has count still, and whoever is told none hands the mini-batch back.
+TEST_F(ObjectUrlsTest, ARenewalThatFailsIsTriedAgainAndNotTold) {
+  const std::string work = WorkOf("photos");
+  Answered({}, Leases(work));
+  const std::vector<job::HeldLease> waits{{7, {1, 9}, false}};
+  clock_.now += seconds(500);
+  fails_ = true;
+  EXPECT_TRUE(Answered(waits, {}).empty());
+  fails_ = false;
+  clock_.now += seconds(9);
+  EXPECT_TRUE(Answered(waits, {}).empty());
+  clock_.now += seconds(1);
+  ASSERT_EQ(Answered(waits, {}).size(), 1u);
+}
+
 // A lease that goes on under a new fence has its URLs still.
 TEST_F(ObjectUrlsTest, WhatIsAdoptedIsRenewed) {
   const std::string work = WorkOf("photos");

@@ -152,6 +152,24 @@ TEST(NodeMessagesTest, ReplyRoundTrip) {
   EXPECT_EQ(decoded->urls[1].why, "no keys");
 }
 
+TEST(NodeMessagesTest, WhatIsHeldWaitsHasStartedOrWantsUrls) {
+  ExchangeRequest request;
+  request.held = {{1, {3, 1}}, {2, {3, 2}, true}, {3, {3, 3}, false, true}};
+  std::string bytes = Encode(request);
+  const Result<ExchangeRequest> decoded = DecodeExchangeRequest(bytes);
+  ASSERT_TRUE(decoded.ok());
+  ASSERT_EQ(decoded->held.size(), 3u);
+  for (const HeldLease& held : decoded->held) {
+    EXPECT_EQ(held.started, held.id == 2) << held.id;
+    EXPECT_EQ(held.wants_urls, held.id == 3) << held.id;
+  }
+  // Behind them are four empty lists, each with its count.
+  char& last = bytes[bytes.size() - 4 * sizeof(uint32_t) - 1];
+  ASSERT_EQ(last, 2);
+  last = 3;
+  EXPECT_FALSE(DecodeExchangeRequest(bytes).ok());
+}
+
 TEST(NodeMessagesTest, UrlsAreAddedToWhatWasEncodedBefore) {
   ExchangeReply without = Reply();
   const std::vector<ObjectUrls> urls = std::exchange(without.urls, {});

@@ -93,6 +93,27 @@ TEST_F(Objects, ThatAreUnderWayWhenTheNodeDrainsAreHandedBack) {
   EXPECT_EQ(request.finished.size(), 2U);
 }
 
+TEST_F(Objects, WhoseUrlsHaveEndedAreAskedForWithTheNextListOfWhatIsHeld) {
+  BeginWithObjects(2);
+  core.OnUrlEnded(keys[0]);
+  Advance(seconds(1));
+  const CallKind call = Next();
+  ASSERT_TRUE(call == CallKind::kReport || call == CallKind::kPark);
+  ASSERT_EQ(request.held.size(), 2U);
+  for (const job::HeldLease& held : request.held) EXPECT_EQ(held.wants_urls, held.id == 0);
+  Answer(Reply(), call);
+  EXPECT_EQ(core.Fetching({0, Lease(0).fence}), keys[0]);
+  core.OnUrlsTold(keys[0]);
+  Advance(seconds(1));
+  const CallKind next = Next();
+  ASSERT_TRUE(next == CallKind::kReport || next == CallKind::kPark);
+  ASSERT_EQ(request.held.size(), 2U);
+  for (const job::HeldLease& held : request.held) EXPECT_FALSE(held.wants_urls);
+  core.OnFetched(keys[0], "files");
+  core.OnUrlEnded(keys[0]);  // too late
+  EXPECT_FALSE(core.Fetching({0, Lease(0).fence}));
+}
+
 TEST_F(Objects, OfARefusedMiniBatchAreWantedNoMore) {
   BeginWithObjects(1);
   const Key key = keys[0];

@@ -10,6 +10,7 @@
 #include <latch>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -127,6 +128,9 @@ class ObjectFetcherTest : public ::testing::Test {
         [this](Key key, Result<std::string> work) {
           ended_.insert_or_assign(key, std::move(work));
           if (key == awaited_) loop_.Stop();
+        },
+        [this](Key key) {
+          if (asks_.insert(key).second) loop_.Stop();
         });
   }
   void Put(const std::string& name, size_t bytes) {
@@ -165,6 +169,7 @@ class ObjectFetcherTest : public ::testing::Test {
   uint64_t unseen_ = 0;             // the size of all objects, which need no look; 0: each does
   std::atomic<int> looks_ = 0;
   std::shared_ptr<store::UrlTable> urls_;  // where it is read by URLs
+  std::set<Key> asks_;                     // for URLs
   Key awaited_ = 0;
   std::map<Key, Result<std::string>> ended_;
 };
@@ -292,6 +297,31 @@ TEST_F(ObjectFetcherTest, WithoutAUrlThatCountsAMiniBatchEndsAndWithOneItWaits) 
   gone_ = false;
   ASSERT_TRUE(Await(2).ok());
   EXPECT_THAT(*Await(2), testing::Not(HasSubstr("X-Amz-"))) << "the script reads it";
+}
+
+TEST_F(ObjectFetcherTest, OneWhoseUrlHasEndedAsksForAnotherAndGoesOn) {
+  urls_ = std::make_shared<store::UrlTable>();
+  Put("a", 10);
+  gone_ = true;  // as a store without a URL is
+  Begin(kRoom);
+  job::ObjectUrls ended;
+  ended.urls = {"https://s3/bucket/a?X-Amz-Signature=1"};  // for 0 seconds
+  fetcher_->TakeUrls(1, ended);
+  Want(1, "a");
+  bool late = false;
+  const auto timer = loop_.After(kLong, [&] {
+    late = true;
+    loop_.Stop();
+  });
+  while (asks_.empty() && !late) loop_.Run();
+  loop_.Cancel(timer);
+  EXPECT_TRUE(asks_.contains(1));
+  EXPECT_FALSE(ended_.contains(1)) << "it is not handed back";
+  job::ObjectUrls others = ended;
+  others.seconds = 3600;
+  gone_ = false;
+  fetcher_->TakeUrls(1, others);
+  EXPECT_TRUE(Await(1).ok()) << Await(1).error().message;
 }
 
 TEST_F(ObjectFetcherTest, AVersionAsAnEarlierReleaseHasPlannedIt) {

@@ -64,8 +64,11 @@ TEST_F(LeaseUrlsTest, WhyThereAreNoneIsKept) {
   none.why = "no keys";
   urls_.Take(1, none, kStart);
   EXPECT_EQ(urls_.why(), "no keys");
+  EXPECT_TRUE(urls_.None(1));
+  EXPECT_FALSE(urls_.None(2));
   urls_.Take(1, UrlsFor(60, {"https://1"}), kStart);
   EXPECT_EQ(urls_.why(), "");
+  EXPECT_FALSE(urls_.None(1));
 }
 
 TEST_F(LeaseUrlsTest, OfWhatWasLetGoNothingIsKept) {
