@@ -1,5 +1,5 @@
-"""A node without any keys processes a job from a bucket, and its script finds none of them: neither
-the keys of the store nor a URL that was signed with them."""
+"""A node without any keys processes a job from a bucket, its side input included, and its script
+finds none of them: neither the keys of the store nor a URL that was signed with them."""
 
 import pytest
 from s3_server import Server
@@ -9,7 +9,15 @@ from support.cluster import ClusterJob
 # and each file of its pod.
 LOOK = """
 import os
+import sys
 from pathlib import Path
+
+model = None
+
+def init():
+    global model
+    folder = sys.argv[sys.argv.index("--model") + 1]
+    model = Path(folder, "deep", "weights.txt").read_text()
 
 def bytes_of(path):
     try:
@@ -32,7 +40,7 @@ def run(mini_batch):
         seen += [bytes_of(os.path.join(folder, name)) for name in names]
     name = f"seen-{os.getpid()}-{os.path.basename(mini_batch[0])}"
     Path(os.environ["TEST_FOLDER"], name).write_bytes(b"\\n".join(seen))
-    return [Path(path).read_text() for path in mini_batch]
+    return [f"{model} {Path(path).read_text()}" for path in mini_batch]
 """
 
 
@@ -51,6 +59,8 @@ def test_a_node_without_keys(work, server):
     for number, row in enumerate(rows):
         server.put("photos", f"in/a b/{number:02}+.txt", row.encode())
     server.put("photos", "in/empty.txt", b"")
+    server.put("photos", "m/deep/weights.txt", b"weights")
+    server.put("photos", "m/empty.txt", b"")
     keys = work.root / "keys"
     keys.mkdir()
     for name, text in zip(("accessKeyId", "secretAccessKey"), reader):
@@ -62,12 +72,17 @@ def test_a_node_without_keys(work, server):
     cluster.mount_code()
     store = {
         "name": "photos",
-        "url": "s3://photos/in",
+        "url": "s3://photos",
         "region": "eu-west-1",
         "endpoint": server.url,
         "credentials": {"secretName": "photos-keys"},
     }
-    spec = {"stores": [store], "inputs": [{"name": "files", "files": {"store": "photos"}}]}
+    spec = {
+        "stores": [store],
+        "inputs": [{"name": "files", "files": {"store": "photos", "path": "in"}}],
+        "sideInputs": [{"name": "model", "store": "photos", "path": "m/"}],
+        "arguments": ["--model", "$(sideInputs.model)"],
+    }
     coordinator = cluster.start_coordinator(
         spec=spec, storeKeys={"photos": str(keys)}, presign=True
     )
@@ -75,7 +90,7 @@ def test_a_node_without_keys(work, server):
     assert coordinator.wait_only().code == 0, coordinator.output
     for node in nodes:
         assert node.wait_only().code == 0, node.output
-    assert work.rows() == [*rows, ""]
+    assert work.rows() == [f"weights {row}" for row in [*rows, ""]]
 
     seen = [path.read_bytes() for path in work.root.glob("seen-*")]
     assert len(seen) == len(rows) + 1
