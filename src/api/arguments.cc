@@ -10,6 +10,8 @@
 namespace parallelrun::api {
 namespace {
 
+constexpr char kOutput[] = "output";
+
 // A placeholder in a text.
 struct Written {
   std::string_view name;
@@ -70,13 +72,30 @@ std::string Resolve(const Written& written, const std::vector<std::string>& name
   return known(other) ? other : "";
 }
 
+// What a text names below the output folder: "models" of "$(output)/models/", "" of another text.
+std::string BelowOutput(std::string_view text, const PlaceholderForms& others) {
+  bool begins = false;  // with the output's
+  bool other = false;
+  std::string below;
+  Scan(
+      text, others, [&](std::string_view literal) { below += literal; },
+      [&](const Written& written) {
+        const bool output = Resolve(written, {kOutput}) == kOutput;
+        other |= begins || !below.empty() || !output;
+        begins = true;
+      });
+  if (!begins || other || !below.starts_with('/')) return "";
+  while (below.ends_with('/')) below.pop_back();
+  return below.empty() ? "" : below.substr(1);
+}
+
 }  // namespace
 
 std::vector<std::string> PlaceholderNames(const JobSpec& spec) {
   std::vector<std::string> names;
   for (const Input& input : spec.inputs) names.push_back("inputs." + input.name);
   for (const SideInput& input : spec.side_inputs) names.push_back("sideInputs." + input.name);
-  names.emplace_back("output");
+  names.emplace_back(kOutput);
   return names;
 }
 
@@ -109,18 +128,23 @@ Result<std::string> SubstituteArgument(std::string_view text,
   return out;
 }
 
-std::vector<std::string> FoldersOfOutput(const std::vector<std::string>& arguments) {
-  constexpr std::string_view kOutput = "$(output)/";
+bool NamesOutput(std::string_view text, const PlaceholderForms& others) {
+  bool named = false;
+  Scan(
+      text, others, [](std::string_view) {},
+      [&](const Written& written) { named |= Resolve(written, {kOutput}) == kOutput; });
+  return named;
+}
+
+std::vector<std::string> FoldersOfOutput(const std::vector<std::string>& arguments,
+                                         const PlaceholderForms& others) {
   std::vector<std::string> folders;
   for (const std::string& argument : arguments) {
     const size_t equals = argument.starts_with("--") ? argument.find('=') : std::string::npos;
     std::string_view value = argument;
     if (equals != std::string::npos) value.remove_prefix(equals + 1);
-    if (!value.starts_with(kOutput)) continue;
-    while (value.ends_with('/')) value.remove_suffix(1);
-    if (value.size() <= kOutput.size()) continue;
     const std::filesystem::path path =
-        std::filesystem::path(value.substr(kOutput.size())).lexically_normal();
+        std::filesystem::path(BelowOutput(value, others)).lexically_normal();
     const bool below = path.is_relative() && !path.empty() && *path.begin() != "..";
     const bool file = path.filename().native().find('.') != std::string::npos;
     const std::filesystem::path folder = file ? path.parent_path() : path;

@@ -40,7 +40,11 @@ Result<std::string> SubstituteArgument(std::string_view text,
 // The folders that arguments name below the output folder: of "$(output)/models" and of
 // "--out=$(output)/models" that one, of "$(output)/a/x.csv", whose last part has a dot, "a".
 // Scripts write there without making them first. Relative to the output folder.
-std::vector<std::string> FoldersOfOutput(const std::vector<std::string>& arguments);
+std::vector<std::string> FoldersOfOutput(const std::vector<std::string>& arguments,
+                                         const PlaceholderForms& others = {});
+
+// Whether a placeholder of the output folder is in `text`.
+bool NamesOutput(std::string_view text, const PlaceholderForms& others = {});
 
 // "$(inputs.images), $(output)".
 std::string PlaceholderList(const std::vector<std::string>& names);

@@ -169,7 +169,7 @@ class Checker {
                "the output is inside the input " + Quoted(input.name), kOutside);
     }
     for (const std::string& argument : spec_.arguments) {
-      if (argument.find("$(output)") == std::string::npos) continue;
+      if (!NamesOutput(argument, placeholders_)) continue;
       AddError(problems_, "spec.arguments",
                "$(output) is a folder for the script, and the output goes to a store",
                "leave it out, or write a volume in place of output.store");

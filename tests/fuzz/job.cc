@@ -23,7 +23,8 @@ void CheckUse(const api::Job& job, const std::string& canonical) {
   std::map<std::string, std::string> paths;
   for (const std::string& name : api::PlaceholderNames(job.spec)) paths[name] = "/x";
   Expect(azure::ScriptArguments(job, paths).ok(), "a placeholder that was checked is not known");
-  for (const std::string& folder : api::FoldersOfOutput(job.spec.arguments)) {
+  for (const std::string& folder :
+       api::FoldersOfOutput(job.spec.arguments, azure::Placeholders())) {
     Expect(!folder.starts_with('/') && ("/" + folder + "/").find("/../") == std::string::npos,
            "a folder leads away from the output");
   }

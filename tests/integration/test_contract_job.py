@@ -373,7 +373,8 @@ def test_f1_f3_one_file_of_a_given_name_without_header(work):
     assert text == "".join(row + "\n" for row in rows)
 
 
-def test_b16_folders_below_the_output_are_there_before_the_script(work):
+@pytest.mark.parametrize("models", ["$(output)/models", "${{output}}/models"])
+def test_b16_folders_below_the_output_are_there_before_the_script(work, models):
     script = (
         "import argparse, os\n"
         "parser = argparse.ArgumentParser()\n"
@@ -383,7 +384,7 @@ def test_b16_folders_below_the_output_are_there_before_the_script(work):
         "    open(os.path.join(models, os.path.basename(b[0])), 'w').close()\n"
         "    return b\n"
     )
-    arguments = ["--models", "$(output)/models"]
+    arguments = ["--models", models]
     result = run_job(work, script, miniBatchSize="1", arguments=arguments)
     assert result.code == 0, result
     assert len(list((work.output.parent / "models").iterdir())) == 6

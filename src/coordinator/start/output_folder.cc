@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "api/arguments.h"
+#include "azure/script_arguments.h"
 #include "base/count_of.h"
 #include "base/escape.h"
 #include "output/output_claim.h"
@@ -75,7 +76,8 @@ output::OwnPlaces OwnPlacesOf(const CoordinatorConfig& config, const JobLayout& 
   for (const auto& [name, path] : layout.placeholders) {
     if (name != "output") own.folders.push_back(path);  // inputs
   }
-  for (const std::string& folder : api::FoldersOfOutput(config.job.spec.arguments)) {
+  for (const std::string& folder :
+       api::FoldersOfOutput(config.job.spec.arguments, azure::Placeholders())) {
     own.made.push_back(layout.output_folder + "/" + folder);
   }
   return own;

@@ -11,7 +11,6 @@
 #include <optional>
 #include <utility>
 
-#include "api/arguments.h"
 #include "base/log.h"
 #include "coordinator/last_words.h"
 #include "coordinator/progress.h"
@@ -119,8 +118,8 @@ std::shared_ptr<output::ResultManifest> BeginManifest(const CoordinatorConfig& c
 
 // Those below the output that its arguments name; the script may do without.
 void MakeFoldersOfScript(const CoordinatorConfig& config, const JobLayout& layout, Files& files) {
-  for (const std::string& folder : api::FoldersOfOutput(config.job.spec.arguments)) {
-    const Status made = files.MakeFolders(layout.output_folder + "/" + folder);
+  for (const std::string& folder : OwnPlacesOf(config, layout).made) {
+    const Status made = files.MakeFolders(folder);
     if (!made.ok()) spdlog::warn("{}", made.error().message);
   }
 }

@@ -172,6 +172,29 @@ TEST(Arguments, FoldersOfTheOutput) {
                                "$(output)/a/x.csv", "$(output)/x.csv", "$(inputs.a)/b",
                                "$(output)/../elsewhere", "$(output)//etc", "x$(output)/c"}),
               ElementsAre("models", "a/b", "a"));
+  // As a script finds the argument: with blanks around the name, without a doubled dollar sign.
+  EXPECT_THAT(FoldersOfOutput({"$( output )/a", "$(output)/b$$(c)", "$$(output)/d", "$(output)e",
+                               "$(output)/$(output)", "$(output)/$(inputs.a)/f", "$(output)/"}),
+              ElementsAre("a", "b$(c)"));
+}
+
+TEST(Arguments, FoldersOfTheOutputByAnotherFormOfPlaceholders) {
+  const PlaceholderForms others = {{.open = "${{", .close = "}}"}};
+  EXPECT_THAT(FoldersOfOutput({"${{output}}/models", "--log=${{ output }}/a/", "$(output)/b",
+                               "$${{output}}/c", "${{inputs.a}}/d", "${{output}}/x.csv"},
+                              others),
+              ElementsAre("models", "a", "b"));
+  EXPECT_THAT(FoldersOfOutput({"${{output}}/models"}), ElementsAre());
+}
+
+TEST(Arguments, OfTheOutput) {
+  const PlaceholderForms others = {{.open = "${{", .close = "}}"}};
+  for (const char* text : {"$(output)", "--to=$( output )/x", "${{output}}/x", "a${{ output }}"}) {
+    EXPECT_TRUE(NamesOutput(text, others)) << text;
+  }
+  for (const char* text : {"", "output", "$$(output)", "$${{output}}", "$(outputs)", "$(output"}) {
+    EXPECT_FALSE(NamesOutput(text, others)) << text;
+  }
 }
 
 TEST(Arguments, Placeholders) {

@@ -111,6 +111,22 @@ TEST(ScriptArguments, WhatTheJobDoesNotHaveIsSaidWhenItIsRead) {
   }
 }
 
+TEST(ScriptArguments, AnOutputInAStoreIsNoFolderForThem) {
+  const json in_store = {{"stores", {{{"name", "rows"}, {"url", "s3://rows"}}}},
+                         {"output", {{"volume", nullptr}, {"store", "rows"}}},
+                         {"logs", {{"volume", "out"}}},
+                         {"state", {{"volume", "out"}}}};
+  for (const char* text : {"$(output)", "--to=$( output )/x", "${{output}}", "${{ output }}/x"}) {
+    const api::ParsedJob parsed = ReadWith({text}, in_store);
+    ASSERT_EQ(parsed.problems.size(), 1U) << text;
+    EXPECT_EQ(parsed.problems[0].field, "spec.arguments");
+    EXPECT_THAT(parsed.problems[0].what, HasSubstr("is a folder for the script"));
+  }
+  for (const char* text : {"$$(output)", "$${{output}}", "--x=output"}) {
+    EXPECT_EQ(ReadWith({text}, in_store).problems.size(), 0U) << text;
+  }
+}
+
 // A coordinator reads what the command or the operator has read and written.
 TEST(ScriptArguments, AJobThatIsWrittenAndReadAgainHasTheSame) {
   const std::vector<std::string> arguments = {"${{inputs.model}}", "$${{x}}", "$$(x)", "$(output)"};

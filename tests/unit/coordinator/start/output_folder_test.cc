@@ -52,6 +52,14 @@ TEST_F(OutputFolderTest, WhatIsTheJobsOwnDoesNotCount) {
   EXPECT_EQ(Found(), "");
 }
 
+TEST(OwnPlaces, AreTheFoldersThatArgumentsName) {
+  CoordinatorConfig config;
+  config.job.spec.arguments = {"--a=$(output)/a", "--b", "${{ output }}/b/c", "$${{output}}/d"};
+  JobLayout layout;
+  layout.output_folder = "/out";
+  EXPECT_THAT(OwnPlacesOf(config, layout).made, ::testing::ElementsAre("/out/a", "/out/b/c"));
+}
+
 TEST_F(OutputFolderTest, AFolderOfTheJobThatHoldsTheOutputHidesNothing) {
   own_.folders = {temp_.path(), out_, ""};
   Put("part-0.csv");
