@@ -73,11 +73,10 @@ std::string MiniBatchLog::PathOf(uint32_t process) const {
 }
 
 void MiniBatchLog::Open(uint32_t process, int pid) {
+  const std::lock_guard lock(mutex_);
   Log& log = logs_[process];
   log.pid = pid;
   log.flushes_left = -1;
-  const Status opened = log.file ? Status() : OpenFile(process, log);
-  static_cast<void>(opened);  // the first line tries again, and tells
 }
 
 Status MiniBatchLog::OpenFile(uint32_t process, Log& log) const {
@@ -93,6 +92,7 @@ Status MiniBatchLog::OpenFile(uint32_t process, Log& log) const {
 }
 
 void MiniBatchLog::Close(uint32_t process) {
+  const std::lock_guard lock(mutex_);
   const auto it = logs_.find(process);
   if (it != logs_.end()) it->second.flushes_left = 2;
 }
@@ -117,6 +117,7 @@ void MiniBatchLog::EndSecond(WallTime now) {
 
 void MiniBatchLog::Add(const std::vector<MiniBatchNote>& notes, WallTime now) {
   if (notes.empty()) return;
+  const std::lock_guard lock(mutex_);
   if (now - second_ >= seconds(1) || now < second_) EndSecond(now);
   auto it = logs_.end();
   for (const MiniBatchNote& note : notes) {
@@ -139,7 +140,10 @@ void MiniBatchLog::Add(const std::vector<MiniBatchNote>& notes, WallTime now) {
 }
 
 void MiniBatchLog::Finish(WallTime now, uint64_t limit) {
-  EndSecond(now);
+  {
+    const std::lock_guard lock(mutex_);
+    EndSecond(now);
+  }
   Flush(now, limit);
 }
 
@@ -155,11 +159,12 @@ void MiniBatchLog::AddLine(Log& log, const std::string& line) {
 }
 
 void MiniBatchLog::Flush(WallTime now, uint64_t limit) {
+  std::unique_lock lock(mutex_);
   const bool second_over = now - second_ >= seconds(1) || now < second_;
   if (second_over) EndSecond(now);
   for (auto it = logs_.begin(); it != logs_.end();) {
     Log& log = it->second;
-    if (!log.lines.empty()) WriteLines(it->first, log, now, limit);
+    if (!log.lines.empty()) WriteLines(lock, it->first, log, now, limit);
     const bool told = log.sum.mini_batches == 0 && log.lines.empty();
     if (log.flushes_left > 0 && told) --log.flushes_left;
     if (log.flushes_left != 0) {
@@ -172,34 +177,47 @@ void MiniBatchLog::Flush(WallTime now, uint64_t limit) {
 
 // A full disk must not end the job. What was not written whole is written again, at the same place:
 // so nothing is glued to half a line.
-void MiniBatchLog::WriteLines(uint32_t process, Log& log, WallTime now, uint64_t limit) {
-  const Status written = Write(process, log);
-  if (written.ok() == log.failing) {
-    log.failing = !written.ok();
-    if (log.failing) {
-      spdlog::warn("the log of the mini-batches of {} is not written: {}", ProcessName(process),
-                   written.error().message);
-    } else {
-      spdlog::info("the log of the mini-batches of {} is written again", ProcessName(process));
-    }
+void MiniBatchLog::WriteLines(std::unique_lock<std::mutex>& lock, uint32_t process, Log& log,
+                              WallTime now, uint64_t limit) {
+  const std::string lines = std::exchange(log.lines, {});
+  lock.unlock();
+  const Status written = Write(process, log, lines);
+  Tell(process, log, written);
+  if (written.ok()) {
+    log.size += lines.size();
+    Trim(process, log, limit);
   }
-  if (!written.ok()) return;
-  log.size += log.lines.size();
-  waiting_ -= log.lines.size();
-  log.lines.clear();
-  Trim(process, log, limit);
+  lock.lock();
+  if (!written.ok()) {
+    log.lines.insert(0, lines);  // in front of what came meanwhile
+    return;
+  }
+  waiting_ -= lines.size();
   if (log.lost == 0) return;
-  log.lines = fmt::format("{}|WARNING|{}|{}|here lines are missing that could not be written: {}\n",
-                          Stamp(now), log.pid, log.pid, std::exchange(log.lost, 0));
-  waiting_ += log.lines.size();
-  WriteLines(process, log, now, limit);
+  const std::string missing =
+      fmt::format("{}|WARNING|{}|{}|here lines are missing that could not be written: {}\n",
+                  Stamp(now), log.pid, log.pid, std::exchange(log.lost, 0));
+  log.lines += missing;
+  waiting_ += missing.size();
+  WriteLines(lock, process, log, now, limit);
 }
 
-Status MiniBatchLog::Write(uint32_t process, Log& log) const {
+Status MiniBatchLog::Write(uint32_t process, Log& log, const std::string& lines) const {
   if (!log.file) {
     if (Status opened = OpenFile(process, log); !opened.ok()) return opened;
   }
-  return log.file->WriteAt(log.size, log.lines);
+  return log.file->WriteAt(log.size, lines);
+}
+
+void MiniBatchLog::Tell(uint32_t process, Log& log, const Status& written) {
+  if (written.ok() != log.failing) return;
+  log.failing = !written.ok();
+  if (log.failing) {
+    spdlog::warn("the log of the mini-batches of {} is not written: {}", ProcessName(process),
+                 written.error().message);
+  } else {
+    spdlog::info("the log of the mini-batches of {} is written again", ProcessName(process));
+  }
 }
 
 void MiniBatchLog::Trim(uint32_t process, Log& log, uint64_t limit) const {

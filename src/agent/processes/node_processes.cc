@@ -37,16 +37,20 @@ NodeProcesses::NodeProcesses(EventLoop& loop, const AgentConfig& config,
       core_(core),
       files_(std::move(files)),
       changed_(std::move(changed)),
-      mini_batch_log_(*files_, NodeLogs(config), OwnAddress()) {}
+      mini_batches_(files_, {NodeLogs(config), OwnAddress()}),
+      room_({[folder = config.work_folder] { return WantOfRoom(folder); },
+             [this] { loop_.Post([this] { TellRoom(room_.Last()); }); }}) {}
 
 void NodeProcesses::Start() {
   loop_.OnSignal(SIGCHLD, [this] { ReapAll(); });
+  TellRoom(room_.Now());
   KeepHouse();
   // Where the agent is process 1 the limit is its container's; elsewhere it is also for others.
   if (getpid() == 1 && memory_watch_.on()) WatchMemory();
 }
 
 void NodeProcesses::Monitor() {
+  mini_batches_.SetLimit(registered_.job.log_limit);
   const Duration interval = registered_.job.resource_monitor_interval;
   if (monitor_ || interval <= Duration(0)) return;
   monitor_ = std::make_unique<ResourceMonitor>(
@@ -57,7 +61,7 @@ void NodeProcesses::Monitor() {
 }
 
 void NodeProcesses::Finish() {
-  mini_batch_log_.Finish(clock_.WallNow(), registered_.job.log_limit);
+  mini_batches_.Finish();
   monitor_.reset();
 }
 
@@ -66,7 +70,7 @@ void NodeProcesses::TellStatus() {
 }
 
 void NodeProcesses::Log(const std::vector<MiniBatchNote>& notes) {
-  if (!notes.empty()) mini_batch_log_.Add(notes, clock_.WallNow());
+  if (!notes.empty()) mini_batches_.log().Add(notes, clock_.WallNow());
 }
 
 void NodeProcesses::Flush() {
@@ -178,7 +182,7 @@ void NodeProcesses::StartProcess(const WorkerAction& action) {
   }
   AppendFrame((*process)->out(), FrameType::kStart,
               StartBody(registered_.job, config_.node, number));
-  mini_batch_log_.Open(number, (*process)->pid());
+  mini_batches_.log().Open(number, (*process)->pid());
   if (monitor_) monitor_->SetProcess(ProcessName(number), (*process)->pid());
   processes_.emplace(number, std::move(*process));
 }
@@ -195,7 +199,7 @@ bool NodeProcesses::OnFrame(uint32_t number, FrameType type, std::string_view bo
       std::optional<FailureText> failure = ParseFailure(body);
       if (!failure) return false;
       spdlog::error("{}: {}: {}", ProcessName(number), failure->kind, failure->message);
-      LookForRoom();
+      TellRoom(room_.Now());
       if (failure->kind == kNoSpaceKind) {
         core_.OnInitRanOut(number, std::move(failure->message), now);
       } else {
@@ -214,7 +218,7 @@ bool NodeProcesses::OnFrame(uint32_t number, FrameType type, std::string_view bo
     }
     case FrameType::kFailed: {
       std::optional<FailedAnswer> answer = ParseFailed(body);
-      LookForRoom();
+      TellRoom(room_.Now());
       return answer && core_.OnFailed(number, std::move(*answer), now);
     }
     case FrameType::kPassedOver: {
@@ -242,8 +246,7 @@ bool NodeProcesses::OnFrame(uint32_t number, FrameType type, std::string_view bo
   }
 }
 
-void NodeProcesses::LookForRoom() {
-  const std::string why = WantOfRoom(config_.work_folder);
+void NodeProcesses::TellRoom(const std::string& why) {
   if (why == no_room_) return;
   if (why.empty()) {
     spdlog::info("there is room again");
@@ -256,7 +259,7 @@ void NodeProcesses::LookForRoom() {
 }
 
 void NodeProcesses::ReapAll() {
-  LookForRoom();
+  TellRoom(room_.Now());
   for (auto it = processes_.begin(); it != processes_.end();) {
     const uint32_t number = it->first;
     const std::optional<std::string> words = it->second->Reap();
@@ -270,7 +273,7 @@ void NodeProcesses::ReapAll() {
     it->second->NoteEnd();
     spdlog::debug("{} {}", ProcessName(number), *words);
     gpu_slots_.Free(number);
-    mini_batch_log_.Close(number);
+    mini_batches_.log().Close(number);
     if (monitor_) monitor_->Forget(ProcessName(number));
     it = processes_.erase(it);
   }
@@ -301,12 +304,10 @@ void NodeProcesses::WatchMemory() {
   loop_.After(next, [this] { WatchMemory(); });
 }
 
-// Bounds the logs, and writes what waits.
+// Bounds the logs of processes.
 void NodeProcesses::KeepHouse() {
   const uint64_t limit = registered_.job.log_limit;
   for (const auto& [number, process] : processes_) process->TrimLogs(limit);
-  LookForRoom();
-  mini_batch_log_.Flush(clock_.WallNow(), limit);
   loop_.After(kHousekeeping, [this] { KeepHouse(); });
 }
 

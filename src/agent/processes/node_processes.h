@@ -16,11 +16,12 @@
 
 #include "agent/agent_config.h"
 #include "agent/core/agent_core.h"
-#include "agent/logs/mini_batch_log.h"
+#include "agent/logs/mini_batch_writer.h"
 #include "agent/logs/resource_monitor.h"
 #include "agent/processes/memory_group.h"
 #include "agent/processes/memory_watch.h"
 #include "agent/processes/process.h"
+#include "agent/room_watch.h"
 #include "base/event_loop.h"
 #include "base/files.h"
 #include "base/time.h"
@@ -59,8 +60,8 @@ class NodeProcesses {
   void AskForStack(uint32_t number, const WithStack& then);
   void AwaitStack(uint32_t number, size_t seen, Instant until, const WithStack& then);
   bool OnFrame(uint32_t number, FrameType type, std::string_view body);
-  // Tells the core whether there is room to write.
-  void LookForRoom();
+  // Tells the core whether there is room to write: "" or why there is none.
+  void TellRoom(const std::string& why);
   void ReapAll();
   void KeepHouse();
   void WatchMemory();
@@ -76,9 +77,10 @@ class NodeProcesses {
   MemoryWatch memory_watch_{memory_};
   const std::optional<std::vector<std::string>> gpus_ = FindGpus();
   job::GpuSlots gpu_slots_{gpus_.value_or(std::vector<std::string>())};
-  MiniBatchLog mini_batch_log_;
+  MiniBatchWriter mini_batches_;
   std::unique_ptr<ResourceMonitor> monitor_;  // while it is on
-  std::string no_room_;                       // as the core was told
+  RoomWatch room_;
+  std::string no_room_;  // as the core was told
   std::map<uint32_t, std::unique_ptr<WorkerProcess>> processes_;
   std::map<uint32_t, std::string> where_;  // it was in Python when it was killed
 };
