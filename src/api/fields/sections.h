@@ -7,9 +7,11 @@
 namespace parallelrun::api::fields {
 
 const FieldList& SpecFields();             // spec.cc: of JobSpec
+const FieldList& FailureRuleFields();      // failure_rules.cc: of JobSpec, among SpecFields
 const FieldList& EnvironmentFields();      // pods.cc: of Environment
 const FieldList& CoordinatorFields();      // pods.cc: of CoordinatorOptions
 const FieldList& InputFields();            // inputs.cc: of Input
+const FieldList& TabularFields();          // tabular.cc: of Input, where it is a table
 const FieldList& SideInputFields();        // inputs.cc: of SideInput
 const FieldList& StoreFields();            // stores.cc: of ObjectStore
 const FieldList& StoreCredentialFields();  // stores.cc: of StoreCredentials

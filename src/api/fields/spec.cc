@@ -11,8 +11,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int64_t kThreeDays = 259200;  // the longest time-out of the contract, in seconds
-
 json WriteCode(const JobSpec& spec) {
   const CodeSource& code = spec.code;
   switch (code.kind) {
@@ -260,97 +258,6 @@ FieldList MiniBatches() {
   };
 }
 
-// What may fail, and how long it may take.
-FieldList FailureRules() {
-  const auto timeout = [](const char* name, Duration JobSpec::*member, std::string text,
-                          int64_t most = kThreeDays) {
-    return Of(name, member, Whole(1, most), std::move(text));
-  };
-  return {
-      Of("errorThreshold", &JobSpec::error_threshold, Whole(-1),
-         "Items that may fail; -1, if not given, for any number. Items for which run() returned no "
-         "element count only where this is 0 or more. May change while the job runs.")
-          .SameAsNone("-1")
-          .Changes(Change::kAnyTime)
-          .In(kCoordinator | kWorker),
-      Of("allowedFailedCount", &JobSpec::allowed_failed_count, Whole(-1),
-         "Mini-batches that may fail; -1, if not given, for any number. May change while the job "
-         "runs.")
-          .SameAsNone("-1")
-          .Changes(Change::kAnyTime)
-          .In(kCoordinator),
-      Of("allowedFailedPercent", &JobSpec::allowed_failed_percent, Number(0, 100),
-         "Percent of all mini-batches that may fail; 100 if not given. May change while the job "
-         "runs.")
-          .SameAsNone("100")
-          .Changes(Change::kAnyTime)
-          .In(kCoordinator),
-      Of("shortReturn", &JobSpec::short_return, WordsOf<ShortReturn>(),
-         "What to do when run() returns fewer elements than it got items: Keep takes what it "
-         "returned; "
-         "Fail fails the attempt, which is tried again.")
-          .ServerFills()
-          .ToldToWorkers("shortReturn")
-          .In(kWorker),
-      Of("runMaxTry", &JobSpec::run_max_try, Whole(1),
-         "Tries of a mini-batch before it has failed.")
-          .ServerFills()
-          .In(kCoordinator),
-      Of("isolateFailures", &JobSpec::isolate_failures, Boolean(),
-         "true: a mini-batch that used its tries is split, until only single bad items fail.")
-          .ServerFills()
-          .In(kCoordinator),
-      Of("speculation", &JobSpec::speculation, Boolean(),
-         "At the end of the job, idle processes try slow mini-batches a second time; true with "
-         "AppendRow if not given.")
-          .Otherwise("true with AppendRow")
-          .In(kCoordinator),
-      timeout("runInvocationTimeoutSeconds", &JobSpec::run_invocation_timeout,
-              "Time-out of one run().")
-          .ServerFills()
-          .ToldToNodes("runTimeoutSeconds")
-          .In(kWorker),
-      timeout(
-          "taskOverheadTimeoutSeconds", &JobSpec::task_overhead_timeout,
-          "Time-out of reading a mini-batch, of collecting its rows, and of beginning with what a "
-          "process was given; 600 if not given.")
-          .ToldToNodes("overheadTimeoutSeconds")
-          .In(kWorker),
-      // Its default may lie above three days.
-      timeout("progressUpdateTimeoutSeconds", &JobSpec::progress_update_timeout,
-              "The job fails when nothing is finished for so long. If not given: 3 x "
-              "runInvocationTimeoutSeconds + 30, at least 300.",
-              3 * kThreeDays + 30)
-          .Otherwise("3 x runInvocationTimeoutSeconds + 30, at least 300")
-          .In(kCoordinator),
-      // Jobs in the wild give it six days.
-      timeout(
-          "firstTaskCreationTimeoutSeconds", &JobSpec::first_task_creation_timeout,
-          "The job fails when no mini-batch is planned by then, or later when all that is planned "
-          "is finished and the listing plans nothing more for so long; 600 if not given.",
-          kMostWhole)
-          .In(kCoordinator),
-      timeout(
-          "shutdownTimeoutSeconds", &JobSpec::shutdown_timeout,
-          "Time for shutdown() once all mini-batches are done; 300 if not given. What it had to "
-          "write is missing when it raises or takes longer: the job then says ShutdownFailed. A "
-          "drain, a preemption and the end of a pod may leave less.")
-          .ToldToNodes("shutdownTimeoutSeconds")
-          .In(kCoordinator | kWorker),
-      Of("nodeRestartLimit", &JobSpec::node_restart_limit, Whole(0),
-         "Restarts of nodes that the job itself caused before it fails. If not given 3 x "
-         "nodeCount, "
-         "and 22 for each mini-batch that failed since it ended its nodes, and for one more. "
-         "Preemption, eviction, drain, the loss of a machine, and a node that fails while others "
-         "work "
-         "do not count.")
-          .Otherwise(
-              "3 x nodeCount, and 22 for each mini-batch that failed since it ended its nodes, "
-              "and for one more")
-          .In(kCommand | kOperator),
-  };
-}
-
 FieldList LifeCycle() {
   return {
       Of("cancel", &JobSpec::cancel,
@@ -418,7 +325,7 @@ const FieldList& SpecFields() {
   static const FieldList all = [] {
     FieldList fields;
     for (FieldList part :
-         {Script(), Data(), Nodes(), MiniBatches(), FailureRules(), LifeCycle(), Watching()}) {
+         {Script(), Data(), Nodes(), MiniBatches(), FailureRuleFields(), LifeCycle(), Watching()}) {
       for (Field& field : part) fields.push_back(std::move(field));
     }
     return fields;
