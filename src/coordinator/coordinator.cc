@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "base/json.h"
+#include "coordinator/core/intake.h"
+#include "coordinator/core/process_events.h"
 #include "coordinator/item_names.h"
 #include "job/verdict.h"
 
@@ -73,7 +75,8 @@ uint64_t Coordinator::Exchange(uint32_t index, const job::ExchangeRequest& reque
                 plan_);
   Intake::Taken& taken = intake.taken();
   intake.TakeUnheard();
-  TakeEvents(index, request, taken);
+  const ProcessEvents events{journal_, nodes_, ending_, program_errors_, standstill_, told_};
+  events.Take(index, request, taken);
   intake.TakeHeld();
   intake.TakeOffered();
   intake.TakeParts();
@@ -109,67 +112,6 @@ uint64_t Coordinator::Exchange(uint32_t index, const job::ExchangeRequest& reque
   Decide(now);
   AnswerWoken(now);
   return exchange;
-}
-
-// What is said of processes; each is told at least once.
-void Coordinator::TakeEvents(uint32_t index, const job::ExchangeRequest& request,
-                             Intake::Taken& taken) {
-  Nodes::Node& node = *nodes_.Find(index);
-  for (const job::ProcessEvent& event : request.events) {
-    const std::string message(Bounded(event.message));
-    const std::string where = event.log.empty() ? "" : fmt::format(" (log {})", Bounded(event.log));
-    switch (event.kind) {
-      case job::ProcessEvent::Kind::kReady:
-        nodes_.Ready(node);
-        program_errors_.ProcessReady(index, event.process);
-        break;
-      case job::ProcessEvent::Kind::kInitFailed: program_errors_.InitFailed(message + where); break;
-      case job::ProcessEvent::Kind::kScriptUnusable:
-        // One that starts too late is not needed any more.
-        if (phase() != Phase::kClosing) {
-          ending_.Conclude(job::FailedFor("ScriptUnusable", message + where));
-        }
-        break;
-      case job::ProcessEvent::Kind::kExited:
-        program_errors_.ProcessGone(index, event.process);
-        break;
-      case job::ProcessEvent::Kind::kMetric: told_.AddMetric(index, event); break;
-      case job::ProcessEvent::Kind::kHeader:
-        // The process holds its rows back until it knows in which order their columns stand.
-        if (!decided() && state().header().empty()) journal_.Add(job::HeaderRecord{event.message});
-        taken.reply.header = state().header();
-        taken.position = std::max(taken.position, journal_.appended());
-        break;
-      case job::ProcessEvent::Kind::kNoRoom: nodes_.NoRoom(node, message); break;
-      case job::ProcessEvent::Kind::kRanOut: node.ran_out = message; break;
-      case job::ProcessEvent::Kind::kFetching:
-        taken.moved = nodes_.Fetches(node, message, event.log) || taken.moved;
-        break;
-      case job::ProcessEvent::Kind::kFetchFailed:
-        // The same everywhere: the first node that says so says it for all.
-        ending_.Conclude(job::FailedFor("InputUnusable", message));
-        break;
-      case job::ProcessEvent::Kind::kStoreWait: node.store_wait = message; break;
-      case job::ProcessEvent::Kind::kWhere: standstill_.Where(index, event.process, message); break;
-      case job::ProcessEvent::Kind::kGaveUp:
-        nodes_.GiveUp(node);
-        program_errors_.GaveUp(message + where);
-        break;
-      case job::ProcessEvent::Kind::kOwing:
-        ending_.LoseShutdowns(NotNamed(state().shutdowns().OpenOf(index), event.message),
-                              "the process was gone");
-        break;
-      case job::ProcessEvent::Kind::kOwes:
-      case job::ProcessEvent::Kind::kClosed:
-      case job::ProcessEvent::Kind::kCloseFailed:
-      case job::ProcessEvent::Kind::kCutOff:
-      case job::ProcessEvent::Kind::kCloseLost:
-        if (decided()) break;
-        ending_.TakeShutdown(index, event);
-        taken.position = std::max(taken.position, journal_.appended());
-        break;
-    }
-  }
 }
 
 // --- nodes come and go

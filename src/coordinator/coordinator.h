@@ -19,7 +19,6 @@
 #include "coordinator/core/answers.h"
 #include "coordinator/core/attempts.h"
 #include "coordinator/core/ending.h"
-#include "coordinator/core/intake.h"
 #include "coordinator/core/journal.h"
 #include "coordinator/core/newest.h"
 #include "coordinator/core/nodes.h"
@@ -138,7 +137,6 @@ class Coordinator {
   std::string Check(Instant now) const;
 
  private:
-  void TakeEvents(uint32_t index, const job::ExchangeRequest& request, Intake::Taken& taken);
   // The agent of a node died, and what it held with it; `end`: of its pod, where that was told.
   void Died(uint32_t index, const PodEnd* end, Instant now);
   void Decide(Instant now);
