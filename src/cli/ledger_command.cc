@@ -25,9 +25,13 @@ std::string Text(const job::Fence& fence) {
   return fmt::format("{}.{}", fence.epoch, fence.number);
 }
 
-// ", read 0.002 s"; nothing where it is not known.
-std::string Spent(const char* what, const std::optional<uint64_t>& ns) {
-  return ns ? fmt::format(", {} {:.6f} s", what, static_cast<double>(*ns) / 1e9) : "";
+// ", waited 0.001000 s, read 0.002000 s": what is known.
+std::string Spent(const job::AttemptResult& result) {
+  std::string text;
+  job::EachAmount(result, [&](const job::Amount& amount, const std::optional<uint64_t>& ns) {
+    if (ns) text += fmt::format(", {} {:.6f} s", amount.name, static_cast<double>(*ns) / 1e9);
+  });
+  return text;
 }
 
 // One line that says what the record says; rows are only counted.
@@ -116,9 +120,8 @@ struct Describe {
     job::AttemptResult of;
     const auto name = r.type == job::kUsageType ? job::DecodeUsage(r.body, of) : std::nullopt;
     if (name) {
-      return fmt::format("usage        mini-batch {}, fence {}{}{}{}", job::MiniBatchText(name->id),
-                         Text(name->fence), Spent("waited", of.waited_ns),
-                         Spent("read", of.read_ns), Spent("wrote", of.wrote_ns));
+      return fmt::format("usage        mini-batch {}, fence {}{}", job::MiniBatchText(name->id),
+                         Text(name->fence), Spent(of));
     }
     return fmt::format("type {:<7} of a later version, {} bytes, passed over", r.type,
                        r.body.size());

@@ -6,7 +6,8 @@
 //
 // Who adds one writes it into the struct and into EachNumber, which is all there is of its bytes;
 // and into the documents of the formats. The records of the ledger are what they are: one more goes
-// into EachAmount instead, which older programs pass over.
+// into EachAmount instead, which older programs pass over, and which says what people see of it:
+// the report and `parallelrun ledger --records` show all that stands there.
 // Plain data; pure, thread-safe.
 #pragma once
 
@@ -105,11 +106,17 @@ inline void GetResult(Decoder& from, AttemptResult& result, Carrier in, bool suc
 // decides nothing, so for the ledger it is an UnknownRecord (docs/ledger.md, "usage").
 inline constexpr uint8_t kUsageType = 128;
 
+// One of its amounts, each of nanoseconds.
+struct Amount {
+  uint8_t what = 0;            // stored: never renumber
+  std::string_view name = {};  // for people, as in "waitedSeconds"
+};
+
 template <typename Of, typename Each>
 void EachAmount(Of& of, Each each) {
-  each(uint8_t{7}, of.waited_ns);
-  each(uint8_t{8}, of.read_ns);
-  each(uint8_t{9}, of.wrote_ns);
+  each(Amount{7, "waited"}, of.waited_ns);
+  each(Amount{8, "read"}, of.read_ns);
+  each(Amount{9, "wrote"}, of.wrote_ns);
 }
 
 // Whose usage it is.
@@ -123,11 +130,11 @@ struct UsageName {
 inline std::string EncodeUsage(const UsageName& name, const AttemptResult& result) {
   std::string amounts;
   uint32_t count = 0;
-  EachAmount(result, [&](uint8_t what, const std::optional<uint64_t>& amount) {
-    if (!amount) return;
+  EachAmount(result, [&](const Amount& amount, const std::optional<uint64_t>& ns) {
+    if (!ns) return;
     Encoder out(amounts);
-    out.U8(what);
-    out.U64(*amount);
+    out.U8(amount.what);
+    out.U64(*ns);
     ++count;
   });
   if (count == 0) return {};
@@ -151,9 +158,9 @@ inline std::optional<UsageName> DecodeUsage(std::string_view body, AttemptResult
   const uint32_t count = in.Count(sizeof(uint8_t) + sizeof(uint64_t));
   for (uint32_t i = 0; i < count; ++i) {
     const uint8_t what = in.U8();
-    const uint64_t amount = in.U64();
-    EachAmount(result, [&](uint8_t known, std::optional<uint64_t>& number) {
-      if (what == known) number = amount;
+    const uint64_t ns = in.U64();
+    EachAmount(result, [&](const Amount& known, std::optional<uint64_t>& number) {
+      if (what == known.what) number = ns;
     });
   }
   return in.Done() ? std::optional(name) : std::nullopt;

@@ -56,12 +56,9 @@ std::string OutputText(const job::OutputRanges& o) {
 // Likewise, of what was measured.
 std::string SpentText(const job::AttemptResult& result) {
   std::string text;
-  const auto add = [&text](const char* key, const std::optional<uint64_t>& ns) {
-    if (ns) text += fmt::format(",\"\"{}\"\":{:.6f}", key, Seconds(*ns));
-  };
-  add("waitedSeconds", result.waited_ns);
-  add("readSeconds", result.read_ns);
-  add("wroteSeconds", result.wrote_ns);
+  job::EachAmount(result, [&](const job::Amount& amount, const std::optional<uint64_t>& ns) {
+    if (ns) text += fmt::format(",\"\"{}Seconds\"\":{:.6f}", amount.name, Seconds(*ns));
+  });
   return text;
 }
 

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 
 namespace parallelrun::job {
 namespace {
@@ -115,6 +117,21 @@ TEST(AttemptResultTest, AUsageOfALaterVersionIsReadAsFarAsItIsKnown) {
   EXPECT_FALSE(DecodeUsage(BytesOf("8:5 4:3 8:4 4:2 1:8 8:9"), read))
       << "two are said, one is there";
   EXPECT_FALSE(DecodeUsage(BytesOf("8:5 4:3 8:4 4:1 1:8 8:9 1:1"), read)) << "more than is said";
+}
+
+TEST(AttemptResultTest, EachAmountHasANumberAndANameOfItsOwn) {
+  size_t amounts = 0;
+  std::set<uint8_t> numbers;
+  std::set<std::string_view> names;
+  const AttemptResult any;
+  EachAmount(any, [&](const Amount& amount, const std::optional<uint64_t>&) {
+    ++amounts;
+    numbers.insert(amount.what);
+    names.insert(amount.name);
+  });
+  EXPECT_EQ(numbers.size(), amounts);
+  EXPECT_EQ(names.size(), amounts);
+  EXPECT_FALSE(names.contains("")) << "people see it by its name";
 }
 
 // A list of members in one more place would be one that the next member is forgotten in.
