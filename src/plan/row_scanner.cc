@@ -78,8 +78,8 @@ __attribute__((target("avx2"))) inline Fronts FrontsOf(__m256i low, __m256i high
 
 RowScanner::RowScanner(RowSyntax format, Kernel kernel)
     : format_(format),
-      blocks_(kernel == Kernel::kBest && HasBlockKernel() && format.comment == 0 &&
-              format.escape == 0 && format.max_field >= kBlock && format.delimiter.size() == 1),
+      blocks_(kernel == Kernel::kBest && HasBlockKernel() && format.max_field >= kBlock &&
+              format.delimiter.size() == 1),
       fronts_(format.delimiter.front(), format.quote, format.quoted) {
   stops_['\n'] = stops_['\r'] = true;
   if (format_.quote == 0) format_.quoted = false;
@@ -212,10 +212,16 @@ RowScanner::Step RowScanner::ScanBytes(std::string_view bytes, size_t begin, siz
       if (pos == end) break;
     }
     if (at_ == At::kQuoted && format_.escape != 0) {
-      const char c = bytes[pos++];
-      if (c == format_.escape) at_ = At::kEscapedInQuoted;
-      if (c == format_.quote) at_ = At::kQuoteInQuoted;
-      if (format_.fronts && at_ == At::kQuoted) fronts_.Text({&c, 1});
+      const size_t run = pos;
+      while (pos < end && bytes[pos] != format_.escape && bytes[pos] != format_.quote) ++pos;
+      const uint64_t left = format_.max_field - field_;
+      const bool too_long = pos - run > left;
+      if (too_long) pos = run + left + 1;
+      if (format_.fronts) fronts_.Text(bytes.substr(run, pos - run));
+      field_ += pos - run;
+      if (too_long) return {pos, false, true};
+      if (pos == end) break;
+      at_ = bytes[pos++] == format_.quote ? At::kQuoteInQuoted : At::kEscapedInQuoted;
       if (++field_ > format_.max_field) return {pos, false, true};
       continue;
     }
@@ -266,7 +272,7 @@ __attribute__((target("avx2,pclmul,popcnt"))) size_t RowScanner::ScanBlocks(std:
                                                                             size_t begin,
                                                                             size_t least,
                                                                             uint64_t& rows) {
-  if (at_ == At::kBlank) return begin;
+  if (OnlyByBytes()) return begin;
   const __m256i line_feed = _mm256_set1_epi8('\n');
   const __m256i carriage_return = _mm256_set1_epi8('\r');
   const __m256i quote = _mm256_set1_epi8(format_.quote);
@@ -274,6 +280,9 @@ __attribute__((target("avx2,pclmul,popcnt"))) size_t RowScanner::ScanBlocks(std:
   const __m256i delimiter = _mm256_set1_epi8(delimits);
   const __m256i space = _mm256_set1_epi8(delimits == ' ' ? '\t' : ' ');
   const __m256i tab = _mm256_set1_epi8(delimits == '\t' ? ' ' : '\t');
+  const char mark = format_.comment != 0 ? format_.comment : format_.escape;
+  const __m256i comment = _mm256_set1_epi8(mark);
+  const __m256i escape = _mm256_set1_epi8(format_.escape != 0 ? format_.escape : mark);
   FieldFronts::Carry carry{at_ == At::kRowStart || at_ == At::kFieldStart, at_ == At::kQuoted,
                            at_ == At::kQuoteInQuoted};
 
@@ -287,6 +296,7 @@ __attribute__((target("avx2,pclmul,popcnt"))) size_t RowScanner::ScanBlocks(std:
     const auto* block = reinterpret_cast<const __m256i*>(bytes.data() + pos);
     const __m256i low = _mm256_loadu_si256(block);
     const __m256i high = _mm256_loadu_si256(block + 1);
+    if (mark != 0 && EqualEither(low, high, comment, escape) != 0) break;
     const uint64_t ends = EqualEither(low, high, line_feed, carriage_return);
     const uint64_t blanks = EqualEither(low, high, space, tab);
     uint64_t quotes = 0;
@@ -302,7 +312,11 @@ __attribute__((target("avx2,pclmul,popcnt"))) size_t RowScanner::ScanBlocks(std:
     }
     const uint64_t row_ends = ends & ~quoted;
     const uint64_t starts = row_ends << 1 | row_start;
-    if ((blanks & starts) != 0) break;
+    if (const uint64_t leading = blanks & starts; leading != 0) {
+      // A carry runs through the blanks in front of each line, to the byte behind them.
+      const uint64_t sum = blanks + leading;
+      if (sum < blanks || (sum & ~blanks & row_ends) != 0) break;  // or the block ends in them
+    }
     if (row_ends != 0 && pos + kBlock >= least) break;
     // Within a block no field is too long; the one that ends or goes on in it may be.
     const uint64_t between = bounds & ~quoted;

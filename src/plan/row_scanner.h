@@ -5,10 +5,10 @@
 // ordinary byte, which is right where no quoted field holds a line end.
 //
 // Runs of ordinary 64-byte blocks are counted with AVX2 and a carry-less multiplication where the
-// CPU has both; blocks with a stray quote, a blank at the front of a line, or the end that is
-// looked for are left to the byte-wise scanner, which every other CPU uses throughout, and every
-// text with comments, escapes or a delimiter of several bytes. The encoding must be such that bytes
-// below 0x80 stand for ASCII.
+// CPU has both; blocks with a comment, an escape, a stray quote, a line of blanks, or the end that
+// is looked for are left to the byte-wise scanner, which every other CPU uses throughout, and every
+// text with a delimiter of several bytes. The encoding must be such that bytes below 0x80 stand for
+// ASCII.
 //
 // On the way it may look at what each field begins with, for types: pandas takes a plus, zeros and
 // blanks in front of a number for nothing. Pure; not thread-safe.
@@ -79,6 +79,11 @@ class RowScanner {
     kComment,
     kLineComment,  // of a line that is no row
   };
+  // In the midst of what blocks know nothing of.
+  bool OnlyByBytes() const {
+    return at_ == At::kBlank || at_ == At::kEscaped || at_ == At::kEscapedInQuoted ||
+           at_ == At::kComment || at_ == At::kLineComment;
+  }
   bool NoRow() const {
     return at_ == At::kRowStart || at_ == At::kBlank || at_ == At::kLineComment;
   }

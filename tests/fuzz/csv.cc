@@ -67,6 +67,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   constexpr const char* kEncodings[] = {"utf-8", "Latin_1", "shift-jis", "utf-16"};
   format.encoding = kEncodings[data[1] / 8 % 4];
   format.fronts = true;
+  if (data[1] / 32 % 2 != 0) format.comment = '#';
+  if (data[1] / 64 % 2 != 0) format.escape = '\\';
   const uint64_t wanted = 1 + data[2] + uint64_t{data[3]} * 16;
   if (!plan::CheckCsvFormat(format).ok()) return 0;
   static const int fd = memfd_create("fuzz", MFD_CLOEXEC);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <random>
 #include <stop_token>
@@ -335,47 +336,99 @@ std::string RandomText(std::mt19937& random, const std::string& letters, size_t 
   return text;
 }
 
+// Of a text that arrives in pieces, as from a file.
+std::vector<Cut> ScanInPieces(std::string_view text, const RowSyntax& syntax, Kernel kernel,
+                              uint64_t size, const std::function<size_t()>& piece_size) {
+  RowScanner scanner(syntax, kernel);
+  std::vector<Cut> cuts;
+  Cut cut{0, 0, 0};
+  size_t pos = 0;
+  while (pos < text.size()) {
+    const std::string_view piece = text.substr(pos, piece_size());
+    const uint64_t done = pos - cut.offset;
+    const auto step = scanner.Scan(piece, size > done ? size - done : 0, cut.rows);
+    pos += step.used;
+    if (step.too_long) {
+      cuts.push_back({pos, scanner.field(), cut.rows});
+      return cuts;
+    }
+    if (!step.cut) continue;
+    if (text[pos - 1] == '\r' && pos < text.size() && text[pos] == '\n') ++pos;
+    cuts.push_back({cut.offset, pos - cut.offset, cut.rows});
+    cut = {pos, 0, 0};
+  }
+  scanner.Finish(cut.rows);
+  if (cut.rows > 0) cuts.push_back({cut.offset, pos - cut.offset, cut.rows});
+  return cuts;
+}
+
 TEST(PlanSplitterTest, KernelsAgreeWithEachOtherAndWithTheRules) {
   std::mt19937 random(11);
-  const std::string alphabets[] = {"ab,\n",
-                                   "ab,\"\n",
-                                   "abcdefgh,,\"\"\n\r",
-                                   "a \t,\"\n\r",
-                                   "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,\n\"",
-                                   "\"\n"};
+  const std::string alphabets[] = {
+      "ab,\n",       "ab,\"\n",       "abcdefgh,,\"\"\n\r",
+      "a \t,\"\n\r", "abcdefgh,\n  ", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,\n\"",
+      "\"\n"};
   // Of several bytes some that begin again within themselves, and some of blanks.
   constexpr std::string_view kDelimiters[] = {",",   "\t",       " ",      "a",   ",,",
                                               ",,a", ",a,",      "aa",     ", ",  "  ",
                                               "\t ", "abcdefgh", ",,a,,b", " \ta"};
   for (int round = 0; round < 6000; ++round) {
     const std::string text =
-        RandomText(random, alphabets[static_cast<size_t>(round) % 6], random() % 2000);
+        RandomText(random, alphabets[static_cast<size_t>(round) % 7], random() % 2000);
     const std::string_view delimiter = kDelimiters[random() % std::size(kDelimiters)];
     const RowSyntax format{Delimiter(delimiter), random() % 4 != 0};
     const uint64_t size = 1 + random() % (random() % 2 == 0 ? 40 : 1000);
     const std::vector<Cut> expected = Naive(text, delimiter, format.quoted, size);
     const size_t longest = random() % 2 == 0 ? 3 : 300;
     for (const Kernel kernel : {Kernel::kBest, Kernel::kBytes}) {
-      // The bytes arrive in pieces, as from a file.
-      RowScanner scanner(format, kernel);
-      std::vector<Cut> cuts;
-      Cut cut{0, 0, 0};
-      size_t pos = 0;
-      while (pos < text.size()) {
-        const std::string_view piece = std::string_view(text).substr(pos, 1 + random() % longest);
-        const uint64_t done = pos - cut.offset;
-        const auto step = scanner.Scan(piece, size > done ? size - done : 0, cut.rows);
-        pos += step.used;
-        if (!step.cut) continue;
-        if (text[pos - 1] == '\r' && pos < text.size() && text[pos] == '\n') ++pos;
-        cuts.push_back({cut.offset, pos - cut.offset, cut.rows});
-        cut = {pos, 0, 0};
-      }
-      scanner.Finish(cut.rows);
-      if (cut.rows > 0) cuts.push_back({cut.offset, pos - cut.offset, cut.rows});
+      const std::vector<Cut> cuts =
+          ScanInPieces(text, format, kernel, size, [&] { return 1 + random() % longest; });
       ASSERT_EQ(cuts, expected) << "round " << round << " kernel " << static_cast<int>(kernel)
                                 << " size " << size << " by " << ::testing::PrintToString(delimiter)
                                 << " of " << ::testing::PrintToString(text);
+    }
+  }
+}
+
+// Each block by itself is left to the bytes where it holds a mark, also one that is text there.
+TEST(PlanSplitterTest, KernelsAgreeOfTextsWithCommentsAndEscapes) {
+  std::mt19937 random(12);
+  const std::string alphabets[] = {"ab,#\\\n",
+                                   "abcdefgh,,\"\"\n\r#",
+                                   "abcdefgh,,\"\"\n\r\\",
+                                   "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,\n\"#\\",
+                                   "a \t,\"\n#\\",
+                                   "aaaaaaaaaaaaaaaa\"\"\"\\\n"};
+  for (int round = 0; round < 6000; ++round) {
+    const std::string text =
+        RandomText(random, alphabets[static_cast<size_t>(round) % 6], random() % 2000);
+    RowSyntax syntax;
+    syntax.quoted = random() % 4 != 0;
+    if (random() % 3 != 0) syntax.comment = '#';
+    if (random() % 3 != 0) syntax.escape = '\\';
+    if (random() % 4 == 0) syntax.max_field = 64 + random() % 100;
+    syntax.fronts = random() % 2 == 0;
+    const uint64_t size = 1 + random() % (random() % 2 == 0 ? 40 : 1000);
+    const size_t longest = random() % 2 == 0 ? 3 : 300;
+    const auto of = [&](Kernel kernel, const std::function<size_t()>& piece_size) {
+      return ScanInPieces(text, syntax, kernel, size, piece_size);
+    };
+    const std::vector<Cut> expected = of(Kernel::kBytes, [] { return 1; });
+    const auto some = [&] { return 1 + random() % longest; };
+    const auto all = [&] { return text.size(); };
+    // Where a field is too long both say so, of a quoted one at another byte of it.
+    const auto same = [&](const std::vector<Cut>& cuts) {
+      if (syntax.max_field == kAnyField) return cuts == expected;
+      return cuts.size() == expected.size() &&
+             std::equal(cuts.begin(), cuts.end() - (cuts.empty() ? 0 : 1), expected.begin());
+    };
+    for (const Kernel kernel : {Kernel::kBest, Kernel::kBytes}) {
+      for (const std::vector<Cut>& cuts : {of(kernel, some), of(kernel, all)}) {
+        ASSERT_TRUE(same(cuts)) << "round " << round << " kernel " << static_cast<int>(kernel)
+                                << " size " << size << " comment " << int{syntax.comment}
+                                << " escape " << int{syntax.escape} << " quoted " << syntax.quoted
+                                << " of " << ::testing::PrintToString(text);
+      }
     }
   }
 }
