@@ -250,7 +250,7 @@ bool MountedOnNodes(const api::JobSpec& spec, const std::string& volume) {
   if (volume == api::kStateVolume) return false;
   const bool own = spec.output.store.empty()
                        ? !spec.output.mount_on_nodes && volume == spec.output.to.volume
-                       : volume == spec.logs.volume || volume == spec.state.in.volume;
+                       : volume == spec.logs.to.volume || volume == spec.state.in.volume;
   if (!own) return true;
   const auto reads = [&](const auto& one) { return one.from.volume == volume; };
   return std::any_of(spec.inputs.begin(), spec.inputs.end(), reads) ||
@@ -263,7 +263,7 @@ void AddUserVolumes(const api::JobSpec& spec, bool on_nodes, json& volumes, json
     if (on_nodes && !MountedOnNodes(spec, volume.name)) continue;
     const auto is = [&](const api::VolumePath& place) { return place.volume == volume.name; };
     const auto reads = [&](const auto& one) { return is(one.from); };
-    const bool written = is(spec.output.to) || is(spec.logs) || is(spec.state.in);
+    const bool written = is(spec.output.to) || is(spec.logs.to) || is(spec.state.in);
     const bool read = std::any_of(spec.inputs.begin(), spec.inputs.end(), reads) ||
                       std::any_of(spec.side_inputs.begin(), spec.side_inputs.end(), reads) ||
                       (spec.code.kind == api::CodeKind::kVolume && spec.code.name == volume.name);

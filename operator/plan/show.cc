@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "api/output_address.h"
 #include "api/sizes.h"
 #include "base/count_of.h"
 #include "operator/plan/draft.h"
@@ -48,7 +49,7 @@ void ShowPods(Draft& draft) {
     status.ready_time = draft.now;
   }
   status.selector = NodeSelector(draft.identity);
-  status.logs = Shortened(draft.spec.logs.volume + "/" + draft.spec.logs.path, kMaxMessage);
+  status.logs = Shortened(api::LogPlace(draft.spec), kMaxMessage);
   status.url =
       fmt::format("https://{}:{}/", CoordinatorHost(draft.identity), draft.CoordinatorPort());
 }

@@ -94,6 +94,7 @@ class Checker {
     }
     CheckSideInputs();
     if (!HasProblem("spec.output")) CheckOutputStore();
+    if (!HasProblem("spec.logs")) CheckLogStore();
   }
 
   void CheckSideInputs() {
@@ -135,6 +136,37 @@ class Checker {
     return "";
   }
 
+  void CheckWrittenStore(const std::string& name, const std::string& field) {
+    CheckStore(name, field);
+    for (const ObjectStore& store : spec_.stores) {
+      if (store.name != name || store.url.starts_with("s3://")) continue;
+      AddError(problems_, field, "of Azure Blob Storage only inputs are read",
+               "write a store of S3, or a volume");
+    }
+  }
+
+  // A listing of a run that goes on would meet what lies there.
+  void CheckNotInInput(const std::string& store, const std::string& path, const std::string& what,
+                       const std::string& field) {
+    for (size_t i = 0; i < spec_.inputs.size(); ++i) {
+      const Input& input = spec_.inputs[i];
+      if (input.store.empty() || !input.pattern.empty()) continue;
+      const std::string from = InStore(input.store, input.from.path);
+      if (from.empty() || !InStore(store, path).starts_with(from)) continue;
+      AddError(problems_, field, what + " is inside the input " + Quoted(input.name), kOutside);
+    }
+  }
+
+  void CheckLogStore() {
+    const Logs& logs = spec_.logs;
+    if (logs.store.empty()) return;
+    if (!logs.to.volume.empty()) {
+      AddError(problems_, "spec.logs.volume", "stands beside a store", "keep one of the two");
+    }
+    CheckWrittenStore(logs.store, "spec.logs.store");
+    CheckNotInInput(logs.store, logs.to.path, "the log folder", "spec.logs.path");
+  }
+
   void CheckOutputStore() {
     const Output& output = spec_.output;
     if (output.to.volume.empty() == output.store.empty()) {
@@ -145,12 +177,7 @@ class Checker {
                                     : "keep one of the two");
     }
     if (output.store.empty()) return;
-    CheckStore(output.store, "spec.output.store");
-    for (const ObjectStore& store : spec_.stores) {
-      if (store.name != output.store || store.url.starts_with("s3://")) continue;
-      AddError(problems_, "spec.output.store", "of Azure Blob Storage only inputs are read",
-               "write a store of S3, or a volume");
-    }
+    CheckWrittenStore(output.store, "spec.output.store");
     if (spec_.state.ephemeral) {
       AddError(problems_, "spec.state.ephemeral",
                "an output in a store is ended and given back by what the state holds",
@@ -160,14 +187,7 @@ class Checker {
       AddError(problems_, "spec.output.action", "SummaryOnly leaves files, and a store takes rows",
                "write AppendRow, or a volume in place of the store");
     }
-    for (size_t i = 0; i < spec_.inputs.size(); ++i) {
-      const Input& input = spec_.inputs[i];
-      if (input.store.empty() || !input.pattern.empty()) continue;
-      const std::string from = InStore(input.store, input.from.path);
-      if (from.empty() || !InStore(output.store, output.to.path).starts_with(from)) continue;
-      AddError(problems_, "spec.output.path",
-               "the output is inside the input " + Quoted(input.name), kOutside);
-    }
+    CheckNotInInput(output.store, output.to.path, "the output", "spec.output.path");
     for (const std::string& argument : spec_.arguments) {
       if (!NamesOutput(argument, placeholders_)) continue;
       AddError(problems_, "spec.arguments",

@@ -67,7 +67,7 @@ class VolumeChecker {
       CheckVolume(spec_.side_inputs[i].from.volume, JoinPath("spec.sideInputs", i) + ".volume");
     }
     CheckVolume(spec_.output.to.volume, "spec.output.volume");
-    CheckOwnVolume(spec_.logs.volume, "spec.logs.volume");
+    CheckOwnVolume(spec_.logs.to.volume, "spec.logs.volume");
     CheckOwnVolume(spec_.state.in.volume, "spec.state.volume");
   }
 
@@ -93,7 +93,9 @@ class VolumeChecker {
 
   void CheckWritable() {
     CheckWritable(spec_.output.to, "spec.output.volume");
-    if (spec_.logs.volume != spec_.output.to.volume) CheckWritable(spec_.logs, "spec.logs.volume");
+    if (spec_.logs.to.volume != spec_.output.to.volume) {
+      CheckWritable(spec_.logs.to, "spec.logs.volume");
+    }
     if (spec_.state.in.volume != spec_.output.to.volume) {
       CheckWritable(spec_.state.in, "spec.state.volume");
     }
@@ -131,7 +133,7 @@ class VolumeChecker {
       const char* what;
       const VolumePath& place;
     } written[] = {{"spec.output", "the output", spec_.output.to},
-                   {"spec.logs", "the log folder", spec_.logs},
+                   {"spec.logs", "the log folder", spec_.logs.to},
                    {"spec.state", "the state folder", spec_.state.in}};
     for (size_t i = 0; i < spec_.inputs.size(); ++i) {
       const VolumePath& from = spec_.inputs[i].from;

@@ -117,6 +117,12 @@ struct Output {
   bool operator==(const Output&) const = default;
 };
 
+struct Logs {
+  VolumePath to;           // default path: <job>/logs; in a store only the path
+  std::string store = {};  // empty: on the volume
+  bool operator==(const Logs&) const = default;
+};
+
 // Each of inputs, sideInputs and stores has at most so many.
 inline constexpr size_t kMaxInputs = 32;
 

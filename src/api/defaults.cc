@@ -36,8 +36,8 @@ void FillStateClaim(Job& job) {
   }
   FillPlace(spec.state.in, kStateVolume, "state");
   // Nobody else has anything on it.
-  if (!spec.output.store.empty() && spec.logs.volume.empty()) {
-    FillPlace(spec.logs, kStateVolume, "logs");
+  if (!spec.output.store.empty() && spec.logs.store.empty() && spec.logs.to.volume.empty()) {
+    FillPlace(spec.logs.to, kStateVolume, "logs");
   }
 }
 
@@ -57,9 +57,14 @@ void FillDefaults(Job& job) {
   FillStateClaim(job);
   if (spec.output.to.path.empty()) spec.output.to.path = name + "/output";
   if (!spec.state.ephemeral) FillPlace(spec.state.in, spec.output.to.volume, name + "/state");
-  // Beside the output, if that is a folder; else beside the state.
-  const bool in_store = !spec.output.store.empty();
-  FillPlace(spec.logs, in_store ? spec.state.in.volume : spec.output.to.volume, name + "/logs");
+  if (!spec.logs.store.empty()) {
+    if (spec.logs.to.path.empty()) spec.logs.to.path = name + "/logs";
+  } else {
+    // Beside the output, if that is a folder; else beside the state.
+    const bool in_store = !spec.output.store.empty();
+    FillPlace(spec.logs.to, in_store ? spec.state.in.volume : spec.output.to.volume,
+              name + "/logs");
+  }
   for (Input& input : spec.inputs) {
     if (input.from.path.empty()) input.from.path = ".";
     if (input.kind == InputKind::kTabular && input.tabular.delimiter.empty()) {

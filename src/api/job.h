@@ -96,7 +96,7 @@ struct JobSpec {
   std::vector<Input> inputs;  // all of one kind
   std::vector<SideInput> side_inputs;
   Output output;
-  VolumePath logs;  // default: <job>/logs on the output's volume, if it has one
+  Logs logs;
   StateOptions state;
   int32_t node_count = 1;
   std::optional<int32_t> process_count_per_node;  // none: see processes.h

@@ -1,5 +1,6 @@
 #include "coordinator/end_work.h"
 
+#include <spdlog/fmt/fmt.h>
 #include <spdlog/spdlog.h>
 
 #include <utility>
@@ -8,16 +9,21 @@
 #include "ledger/claim.h"
 
 namespace parallelrun::coordinator {
+namespace {
+
+constexpr Duration kSettleLimit = seconds(10);
+
+}  // namespace
 
 void EndWork::Join() {
-  for (Thread* const thread : {&publisher_, &last_}) {
+  for (Thread* const thread : {&publisher_, &trier_, &last_}) {
     if (thread->joinable()) thread->join();
   }
 }
 
 bool EndWork::Finish(Duration limit) {
   bool ended = true;
-  for (Thread* const thread : {&publisher_, &last_}) {
+  for (Thread* const thread : {&publisher_, &trier_, &last_}) {
     ended = (!thread->joinable() || thread->JoinFor(ended ? limit : Duration())) && ended;
   }
   return ended;
@@ -40,6 +46,18 @@ void EndWork::LookAtOutput(std::function<void(const Result<bool>&)> seen) {
   });
 }
 
+void EndWork::TryLogStore(std::function<void(const std::string& wrong)> tried) {
+  trier_ = Thread("try log store", [this, tried = std::move(tried)] {
+    const Status begun = of_.options.stored_logs->Begin();
+    if (begun.ok()) return;
+    const std::string wrong = fmt::format(
+        "logs cannot be written to their store, and the run goes on without that: {}. They are in "
+        "{} until then, and are sent when it ends",
+        begun.error().message, log_folder());
+    of_.loop.Post([tried, wrong] { tried(wrong); });
+  });
+}
+
 void EndWork::Take(RunEnd::Do step, const std::optional<Waits::Times>& waits,
                    std::function<void(const std::string& wrong)> done) {
   if (last_.joinable()) last_.join();
@@ -47,6 +65,11 @@ void EndWork::Take(RunEnd::Do step, const std::optional<Waits::Times>& waits,
     const std::string wrong = Work(step, waits);
     of_.loop.Post([done, wrong] { done(wrong); });
   });
+}
+
+std::string EndWork::NotSent(const std::string& why) const {
+  return fmt::format("the logs are not whole in {}: {}. All of them are in {}",
+                     of_.options.stored_logs->Location(), why, log_folder());
 }
 
 std::string EndWork::Work(RunEnd::Do step, const std::optional<Waits::Times>& waits) const {
@@ -69,6 +92,14 @@ std::string EndWork::Work(RunEnd::Do step, const std::optional<Waits::Times>& wa
       tell(ledger::RemoveToken(of_.files, of_.ledger.token_path()));
       break;
     case RunEnd::Do::kGiveBack: tell(of_.options.give_back()); break;
+    case RunEnd::Do::kSendLogs: {
+      // Where its volume hangs, what is there is sent.
+      (void)of_.logs.Settle(kSettleLimit);
+      const Status sent = of_.options.stored_logs->Send(of_.folder);
+      if (!sent.ok()) return NotSent(sent.error().message);
+      spdlog::info("the logs are in {}", of_.options.stored_logs->Location());
+      break;
+    }
     default: break;
   }
   return "";

@@ -16,6 +16,7 @@
 #include "base/time.h"
 #include "coordinator/core/run_end.h"
 #include "coordinator/log_tree/log_folder.h"
+#include "coordinator/log_tree/log_writer.h"
 #include "coordinator/page/waits.h"
 #include "coordinator/server_options.h"
 #include "job/job_state.h"
@@ -37,6 +38,7 @@ class EndWork {
     LogFolder folder;
     EventLoop& loop;
     const Clock& clock;
+    LogWriter& logs;
   };
 
   explicit EndWork(Of of) : of_(std::move(of)) {}
@@ -48,12 +50,17 @@ class EndWork {
   // kPublish and kLookAtOutput.
   void Publish(std::function<void(const Result<output::Publication>&)> published);
   void LookAtOutput(std::function<void(const Result<bool>&)> seen);
-  // kWriteReports, kNameResults, kRemoveToken or kGiveBack. What of the reports is not complete is
-  // given on, "": nothing. All else that goes wrong is only logged: nobody could do more about it.
+  // Whether the store of the logs can be written to; what is wrong with it is given on.
+  void TryLogStore(std::function<void(const std::string& wrong)> tried);
+  // kWriteReports, kNameResults, kRemoveToken, kGiveBack or kSendLogs. What of reports and logs is
+  // not complete is given on, "": nothing. All else that goes wrong is only logged: nobody could do
+  // more about it.
   void Take(RunEnd::Do step, const std::optional<Waits::Times>& waits,
             std::function<void(const std::string& wrong)> done);
 
   const std::string& log_folder() const { return of_.folder.path(); }
+  // Of logs that are to be in a store.
+  std::string NotSent(const std::string& why) const;
   // False: a thread needs longer than `limit`.
   bool Finish(Duration limit);
 
@@ -63,6 +70,7 @@ class EndWork {
 
   const Of of_;
   Thread publisher_;
+  Thread trier_;
   Thread last_;
 };
 

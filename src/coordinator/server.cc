@@ -24,6 +24,7 @@ constexpr Duration kRefusalsInterval = seconds(1);
 RunEnd::Options OptionsOfEnd(const ServerOptions& options) {
   RunEnd::Options end;
   end.publishes = options.sink != nullptr;
+  end.sends_logs = options.stored_logs != nullptr;
   end.output_folder = options.output_folder;
   end.state_folder = options.state_folder;
   end.leave_limit = options.leave_limit;
@@ -67,7 +68,8 @@ CoordinatorServer::CoordinatorServer(ServerOptions options, Files& files, ledger
                 plan::InputStores(files, options_.forbidden, options_.stores),
                 [this] { AfterEvent(); }),
       flusher_(ledger, loop_, [this](const Result<uint64_t>& flushed) { OnFlushed(flushed); }),
-      end_work_({options_, files, ledger, state, coordinator_.rules(), folder, loop_, clock_}),
+      end_work_(
+          {options_, files, ledger, state, coordinator_.rules(), folder, loop_, clock_, logs}),
       looker_(
           clock_, [this] { return ledger_.CheckNewest(); },
           [this](Instant begun, const Status& newest) {
@@ -150,6 +152,9 @@ Result<CoordinatorExit> CoordinatorServer::Run() {
     suspension::ResumeTime();
   });
   planning_.Start();
+  if (options_.stored_logs) {
+    end_work_.TryLogStore([this](const std::string& wrong) { Warn(wrong); });
+  }
   loop_.Post([this] { Tick(); });
   loop_.Run();
   if (end_.exit() == CoordinatorExit::kCannotStart) return Error{Code::kNotFound, end_.because()};
@@ -264,6 +269,7 @@ void CoordinatorServer::Do(RunEnd::Do step) {
     case RunEnd::Do::kNameResults:
     case RunEnd::Do::kRemoveToken:
     case RunEnd::Do::kGiveBack:
+    case RunEnd::Do::kSendLogs:
       // The loop observes waits until it ends, so they come as they are now.
       end_work_.Take(step, begins_ ? std::optional(waits_.times()) : std::nullopt,
                      [this, step](const std::string& wrong) {
@@ -292,6 +298,8 @@ void CoordinatorServer::Leave() {
   if (end_.hung() == RunEnd::Do::kWriteReports) {
     Warn(fmt::format("the reports of the job are not complete: does the volume of {} hang?",
                      end_work_.log_folder()));
+  } else if (end_.hung() == RunEnd::Do::kSendLogs) {
+    Warn(end_work_.NotSent("there was no more time for it"));
   } else if (end_.hung()) {
     spdlog::error("{} could not be left in order: does its volume hang?", options_.output_folder);
   }

@@ -12,6 +12,7 @@
 #include "base/http/server.h"
 #include "base/time.h"
 #include "coordinator/limits.h"
+#include "coordinator/log_tree/stored_logs.h"
 #include "job/side_inputs.h"
 #include "output/publisher.h"
 #include "output/result_manifest.h"
@@ -31,8 +32,9 @@ struct ServerOptions {
   std::shared_ptr<output::ResultManifest> results;  // of what a script writes itself; or none
   output::PublishOptions publish;
   std::function<Status()> give_back = [] { return Status(); };  // the output, at the end
-  bool dead_letters = false;                                    // told of in a file of their own
-  std::string warning;  // of what an earlier run is continued with; shown
+  std::shared_ptr<StoredLogs> stored_logs;  // where the log tree goes at the end; or none
+  bool dead_letters = false;                // told of in a file of their own
+  std::string warning;                      // of what an earlier run is continued with; shown
   std::string state_folder;
   std::string ready_file;  // made once it serves (base/ready_mark.h)
   std::vector<plan::PlanInput> inputs;

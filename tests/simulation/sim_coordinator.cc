@@ -467,6 +467,7 @@ void SimCoordinator::Do(RunEnd::Do step) {
     case RunEnd::Do::kNameResults:
     case RunEnd::Do::kRemoveToken:
     case RunEnd::Do::kGiveBack:
+    case RunEnd::Do::kSendLogs:
       world_.OnCoordinator(id_, takes, [step](SimCoordinator& c) { c.Take(step); });
       break;
     case RunEnd::Do::kLeave: Leave(); break;

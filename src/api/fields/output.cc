@@ -133,9 +133,13 @@ const FieldList& OutputFields() {
 
 const FieldList& LogFields() {
   static const FieldList fields = {
-      Bound("volume", &VolumePath::volume, Text(63), "One of spec.volumes.")
+      BoundIn("volume", &Logs::to, &VolumePath::volume, Text(63), "One of spec.volumes.")
           .Otherwise("the output's"),
-      Bound("path", &VolumePath::path, Path(), "Folder, relative to the volume.")
+      Bound("store", &Logs::store, Text(63),
+            "In place of a volume: one of spec.stores. Each run of the job has a prefix of its own "
+            "there, below path."),
+      BoundIn("path", &Logs::to, &VolumePath::path, Path(),
+              "Folder, relative to the volume, or prefix of keys below the store's URL.")
           .Otherwise("NAME/logs"),
   };
   return fields;

@@ -18,7 +18,7 @@ const FieldList& StoreCredentialFields();  // stores.cc: of StoreCredentials
 const FieldList& StoreEncryptionFields();  // stores.cc: of StoreEncryption
 const FieldList& CacheFields();            // stores.cc: of CacheOptions
 const FieldList& OutputFields();           // output.cc: of Output
-const FieldList& LogFields();              // output.cc: of VolumePath
+const FieldList& LogFields();              // output.cc: of Logs
 const FieldList& StateFields();            // output.cc: of StateOptions
 
 const FieldList& VolumeSources();  // volumes.cc: what a volume may be, by name

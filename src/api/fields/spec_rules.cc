@@ -95,6 +95,11 @@ const std::vector<CelRule>& SpecRules() {
        "|| has(self.output.store) && (!has(self.state) || !has(self.state.volume)))",
        "there is no volume of that name: write one of spec.volumes, or add it there",
        ".logs.volume"},
+      {"!has(self.logs) || !has(self.logs.store) || !has(self.logs.volume)",
+       "stands beside a store: keep one of the two", ".logs.volume"},
+      {"!has(self.logs) || !has(self.logs.store) || has(self.stores) && "
+       "self.stores.exists(s, s.name == self.logs.store)",
+       "there is no store of that name: write one of spec.stores, or add it there", ".logs.store"},
       {"!has(self.state) || !has(self.state.volume) || has(self.volumes) && "
        "self.volumes.exists(v, v.name == self.state.volume) || has(self.state.volumeClaimTemplate)",
        "there is no volume of that name: write one of spec.volumes, or add it there",
@@ -139,8 +144,8 @@ const std::vector<CelRule>& SpecRules() {
        R"cel((self.output.path + "/").startsWith(i.jsonLines.path + "/"))))cel",
        "the output is inside the input: write a path outside of it, or narrow the input's path",
        ".output.path"},
-      {"!(has(self.output.volume) && has(self.logs) && has(self.logs.path) && "
-       "has(self.output.path) && "
+      {"!(has(self.output.volume) && has(self.logs) && !has(self.logs.store) && "
+       "has(self.logs.path) && has(self.output.path) && "
        "self.logs.path == self.output.path && (has(self.logs.volume) ? "
        "self.logs.volume : self.output.volume) == self.output.volume)",
        "the log folder is the output too: write a path of its own", ".logs.path"},
@@ -150,7 +155,7 @@ const std::vector<CelRule>& SpecRules() {
        "self.state.volume : self.output.volume) == self.output.volume)",
        "the state folder is the output too: write a path of its own", ".state.path"},
       {"!(has(self.state) && has(self.state.path) && has(self.logs) && "
-       "has(self.logs.path) && self.state.path == self.logs.path && "
+       "!has(self.logs.store) && has(self.logs.path) && self.state.path == self.logs.path && "
        "(has(self.state.volume) ? self.state.volume : has(self.output.volume) ? "
        R"cel(self.output.volume : "") == (has(self.logs.volume) ? self.logs.volume : )cel"
        R"cel(has(self.output.volume) ? self.output.volume : has(self.state.volume) ? )cel"

@@ -57,17 +57,19 @@ bool SummaryOnly(const json& job) {
   return lenient::Text(lenient::AtPath(job, "/spec/output"), "action") == "SummaryOnly";
 }
 
-Error InStore(const json& job, const std::string& url) {
+// `what` is the field of the spec, too; `copy` is what the tool of the store's maker is to do.
+Error InStore(const json& job, const char* what, const char* copy, const std::string& url) {
   std::string endpoint;
-  const std::string store = lenient::Text(lenient::AtPath(job, "/spec/output"), "store");
-  for (const json& one : lenient::List(lenient::At(job, "spec"), "stores")) {
+  const json& spec = lenient::At(job, "spec");
+  const std::string store = lenient::Text(lenient::At(spec, what), "store");
+  for (const json& one : lenient::List(spec, "stores")) {
     if (lenient::Text(one, "name") == store) endpoint = lenient::Text(one, "endpoint");
   }
   return {Code::kInvalid,
-          fmt::format("the output of job {} is in a store, {}: copy it with\n    aws s3 cp {}{} .",
-                      Printable(NameOf(job), kShown), Printable(url, kShown),
-                      endpoint.empty() ? "" : "--endpoint-url " + ForShell(endpoint) + " ",
-                      ForShell(url))};
+          fmt::format(
+              "job {} has its {} in a store, {}: copy from there with\n    aws s3 {} {}{} .",
+              Printable(NameOf(job), kShown), what, Printable(url, kShown), copy,
+              endpoint.empty() ? "" : "--endpoint-url " + ForShell(endpoint) + " ", ForShell(url))};
 }
 
 Result<WantedFiles> Output(const json& job) {
@@ -85,7 +87,7 @@ Result<WantedFiles> Output(const json& job) {
     return Error{Code::kUnavailable,
                  fmt::format("job {} has no output yet: there is one once it has succeeded", name)};
   }
-  if (path.starts_with(kScheme)) return InStore(job, path);
+  if (path.starts_with(kScheme)) return InStore(job, "output", "cp", path);
   const size_t slash = path.rfind('/');
   if (!path.starts_with(kMounts) || slash + 1 == path.size()) {
     return Error{Code::kCorrupt,
@@ -104,6 +106,7 @@ Result<WantedFiles> Output(const json& job) {
 
 Result<WantedFiles> Logs(const json& job) {
   const std::string logs = lenient::Text(lenient::At(job, "status"), "logs");
+  if (logs.starts_with(kScheme)) return InStore(job, "logs", "cp --recursive", logs);
   if (!logs.empty()) return Place(logs, "log folder");
   return Error{Code::kUnavailable,
                fmt::format("job {} has no logs yet", Printable(NameOf(job), kShown))};
@@ -126,6 +129,9 @@ Result<WantedFiles> SideFiles(const json& job) {
                       index + ".set-aside-*"};
   }
   for (const char* section : {"logs", "state"}) {
+    if (!lenient::Text(lenient::AtPath(job, std::string("/spec/") + section), "store").empty()) {
+      continue;
+    }
     const Result<WantedFiles> own = SpecPlace(job, section, section);
     if (!own.ok() || own->volume != wanted->volume) continue;
     const std::string inside = fs::path(own->folder).lexically_relative(wanted->folder);

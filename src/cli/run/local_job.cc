@@ -88,7 +88,8 @@ std::string CodeFolderOf(const api::Job& job, const RunRequest& request,
 
 // The volumes that something of the job lies on and that are no folder here, all at once.
 Status CheckMapped(const api::JobSpec& spec, const coordinator::Volumes& volumes) {
-  std::set<std::string> used = {spec.logs.volume, spec.state.in.volume};
+  std::set<std::string> used = {spec.state.in.volume};
+  if (spec.logs.store.empty()) used.insert(spec.logs.to.volume);
   if (spec.output.store.empty()) used.insert(spec.output.to.volume);
   for (const api::Input& input : spec.inputs) {
     if (input.store.empty()) used.insert(input.from.volume);
@@ -110,11 +111,14 @@ Status CheckMapped(const api::JobSpec& spec, const coordinator::Volumes& volumes
                   missing.size() == 1 ? "it" : "each", add)};
 }
 
-// State that may be lost with its pod has no counterpart here: it is kept beside the logs.
+// State that may be lost with its pod has no counterpart here: it is kept beside the logs, or the
+// output, which lies on a volume then.
 void KeepState(api::Job& job) {
   if (!job.spec.state.ephemeral) return;
   job.spec.state.ephemeral = false;
-  job.spec.state.in = {job.spec.logs.volume, job.metadata.name + "/state"};
+  const bool in_store = !job.spec.logs.store.empty();
+  job.spec.state.in = {in_store ? job.spec.output.to.volume : job.spec.logs.to.volume,
+                       job.metadata.name + "/state"};
 }
 
 // What does nothing here, by the table of fields.

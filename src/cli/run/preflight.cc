@@ -164,8 +164,10 @@ std::vector<std::string> CheckOutput(const LocalJob& job, const RunRequest& requ
   std::set<std::string> told;
   const bool in_store = !layout.output_store.empty();
   const std::string& own = in_store ? spec.state.in.volume : spec.output.to.volume;
+  // Those that go to a store are gathered beside the state.
+  const std::string& logs = spec.logs.store.empty() ? spec.logs.to.volume : spec.state.in.volume;
   for (const auto& [folder, volume] :
-       {std::pair{layout.output_folder, own}, std::pair{layout.log_folder, spec.logs.volume},
+       {std::pair{layout.output_folder, own}, std::pair{layout.log_folder, logs},
         std::pair{layout.state_folder, spec.state.in.volume}}) {
     // One folder that cannot be written stands in the way of all that are to lie below it.
     if (!told.insert(NearestThere(folder)).second) continue;

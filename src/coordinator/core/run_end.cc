@@ -158,6 +158,10 @@ void RunEnd::End(CoordinatorExit exit, std::string because, const Facts& facts, 
   if (exit != CoordinatorExit::kSuperseded) steps_.push_back(Do::kRemoveToken);
   // One that goes on with another epoch keeps its output.
   if (over() || exit == CoordinatorExit::kNotPublished) steps_.push_back(Do::kGiveBack);
+  // Those of one that another epoch goes on with at once are that epoch's to send.
+  const bool stays = over() || drained || exit == CoordinatorExit::kNotPublished ||
+                     exit == CoordinatorExit::kCannotStart;
+  if (options_.sends_logs && stays) steps_.push_back(Do::kSendLogs);
   steps_.push_back(Do::kLeave);
 }
 

@@ -21,13 +21,14 @@
 //
 // From the end on only these, one after the other, each once the one before it was told as done:
 //
-//   stop ▶ reports ▶ results ▶ token ▶ output ▶ leave
+//   stop ▶ reports ▶ results ▶ token ▶ output ▶ logs ▶ leave
 //
 // Reports come before the output is given back: the next run that gets it may set the logs aside,
 // and would find half of them its own. So do the names of what the script has left, which that run
-// removes by. The token goes before the claim does: who has the claim must be alone. To leave comes
-// last, for whoever supervises the process may start the next one then. A volume that hangs keeps
-// nobody for ever: then it leaves as it is.
+// removes by. The token goes before the claim does: who has the claim must be alone. Logs that go
+// to a store come after all that others wait for, so that a store which is slow or away keeps
+// neither rows nor the next run. To leave comes last, for whoever supervises the process may start
+// the next one then. A volume that hangs keeps nobody for ever: then it leaves as it is.
 #pragma once
 
 #include <algorithm>
@@ -51,6 +52,7 @@ class RunEnd {
  public:
   struct Options {
     bool publishes = false;     // false: what the script wrote to the output folder is the result
+    bool sends_logs = false;    // to a store
     std::string output_folder;  // the two are for messages
     std::string state_folder;
     Duration leave_limit = seconds(30);  // how long nodes may take to upload their logs at the end
@@ -80,10 +82,11 @@ class RunEnd {
     kNameLast,          // the items that were lost; then tell LastNamed
     // The end
     kStop,          // what would still begin, as the listing
-    kWriteReports,  // each of these four: then tell Done
+    kWriteReports,  // each of these five: then tell Done
     kNameResults,   // of the script, so that a run that starts over can remove them
     kRemoveToken,   // without which nothing is published
     kGiveBack,      // the output
+    kSendLogs,      // to their store
     kLeave,
   };
 

@@ -63,6 +63,12 @@ void LogWriter::Append(std::string name, std::string lines) {
   wake_.notify_all();
 }
 
+bool LogWriter::Settle(Duration limit) {
+  std::unique_lock lock(mutex_);
+  return settled_.wait_for(lock, limit,
+                           [this] { return lines_.empty() && uploads_.empty() && !writing_; });
+}
+
 bool LogWriter::Finish(Duration limit) {
   {
     const std::lock_guard lock(mutex_);
@@ -75,8 +81,11 @@ bool LogWriter::Finish(Duration limit) {
 void LogWriter::Run() {
   std::unique_lock lock(mutex_);
   for (;;) {
+    writing_ = false;
+    if (lines_.empty() && uploads_.empty()) settled_.notify_all();
     wake_.wait(lock, [this] { return ends_ || !lines_.empty() || !uploads_.empty(); });
     if (lines_.empty() && uploads_.empty()) return;
+    writing_ = true;
     // In turn, so that neither waits for a flood of the other.
     if (!lines_.empty()) {
       Lines lines = std::move(lines_.front());

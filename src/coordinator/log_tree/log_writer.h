@@ -53,6 +53,9 @@ class LogWriter {
   // Adds whole lines to a file of the tree.
   void Append(std::string name, std::string lines);
 
+  // Waits until all that came is written. False: it is not within `limit`.
+  bool Settle(Duration limit);
+
   // No more comes. True once all is written; false: it is not within `limit`.
   bool Finish(Duration limit);
 
@@ -67,6 +70,8 @@ class LogWriter {
   LogSink sink_;
   mutable std::mutex mutex_;  // guards all below but the thread
   std::condition_variable wake_;
+  std::condition_variable settled_;
+  bool writing_ = false;
   std::deque<Upload> uploads_;
   std::set<uint32_t> uploading_;  // nodes with an upload that waits or is written
   size_t upload_bytes_ = 0;       // of these

@@ -62,6 +62,26 @@ Status PlaceOutput(const api::JobSpec& spec, const Volumes& volumes, JobLayout& 
   return {};
 }
 
+// After the state.
+Status PlaceLogs(const api::JobSpec& spec, const Volumes& volumes, JobLayout& layout) {
+  const api::Logs& logs = spec.logs;
+  if (logs.store.empty()) {
+    Result<std::string> folder = Resolve(logs.to, volumes, "spec.logs");
+    if (!folder.ok()) return folder.error();
+    layout.log_folder = std::move(*folder);
+    return {};
+  }
+  Result<std::string> url = ResolveStore(spec, logs.store, logs.to.path, "spec.logs");
+  if (!url.ok()) return url.error();
+  layout.log_store = logs.store;
+  layout.log_url = std::move(*url);
+  // Beside the state; within it where that is all of its volume.
+  const std::filesystem::path state = layout.state_folder;
+  const bool whole = spec.state.in.path == "." || spec.state.in.path.empty();
+  layout.log_folder = (whole ? state : state.parent_path()) / "logs";
+  return {};
+}
+
 plan::PlanKind Kind(const api::Input& input) {
   if (input.kind == api::InputKind::kFiles) return plan::PlanKind::kFiles;
   if (input.kind == api::InputKind::kJsonLines) return plan::PlanKind::kJsonLines;
@@ -148,12 +168,10 @@ Result<JobLayout> LayOut(const api::Job& job, const Volumes& volumes,
                          const std::map<std::string, std::string>& store_keys) {
   const api::JobSpec& spec = job.spec;
   JobLayout layout;
-  const Result<std::string> logs = Resolve(spec.logs, volumes, "spec.logs");
-  if (!logs.ok()) return logs.error();
-  layout.log_folder = *logs;
   const Result<std::string> state = Resolve(spec.state.in, volumes, "spec.state");
   if (!state.ok()) return state.error();
   layout.state_folder = *state;
+  if (Status placed = PlaceLogs(spec, volumes, layout); !placed.ok()) return placed.error();
   if (Status placed = PlaceOutput(spec, volumes, layout); !placed.ok()) return placed.error();
   for (size_t i = 0; i < spec.inputs.size(); ++i) {
     if (Status added = AddInput(spec, i, volumes, layout); !added.ok()) return added.error();

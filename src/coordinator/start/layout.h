@@ -22,7 +22,10 @@ struct JobLayout {
   // writes besides.
   std::string output_store;
   std::string output_name;  // in the store
+  // With logs in a store what is gathered of them until they are sent there.
   std::string log_folder;
+  std::string log_store;  // its name; empty: they stay in that folder
+  std::string log_url;    // where in it
   std::string state_folder;
   std::vector<plan::PlanInput> inputs;       // with rank mini-batches just one, which has no folder
   std::vector<plan::PlanInput> side_inputs;  // those in stores

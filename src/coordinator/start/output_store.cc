@@ -14,19 +14,38 @@ namespace {
 
 constexpr Duration kLittlePatience = seconds(10);
 
+const store::Wished& WishedOf(const JobLayout& layout, const std::string& name) {
+  const auto found = layout.stores.find(name);
+  assert(found != layout.stores.end());
+  return found->second;
+}
+
+Result<std::unique_ptr<store::WriteStore>> OpenForWrites(const store::Wished& wished,
+                                                         std::stop_token stop,
+                                                         const store::RetryLimits& limits,
+                                                         const char* field) {
+  Result<std::unique_ptr<store::s3::Bucket>> bucket =
+      store::s3::OpenBucket(wished, std::move(stop), limits);
+  if (!bucket.ok()) return bucket.error().With(field);
+  return store::s3::MakeWriteStore(std::move(*bucket), wished.encryption);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<store::WriteStore>> OpenOutputStore(const JobLayout& layout,
                                                            std::stop_token stop,
                                                            Duration patience) {
-  const auto found = layout.stores.find(layout.output_store);
-  assert(found != layout.stores.end());
   store::RetryLimits limits;
   limits.in_all = patience;
-  Result<std::unique_ptr<store::s3::Bucket>> bucket =
-      store::s3::OpenBucket(found->second, std::move(stop), limits);
-  if (!bucket.ok()) return bucket.error().With("spec.output");
-  return store::s3::MakeWriteStore(std::move(*bucket), found->second.encryption);
+  return OpenForWrites(WishedOf(layout, layout.output_store), std::move(stop), limits,
+                       "spec.output");
+}
+
+Result<std::unique_ptr<store::WriteStore>> OpenLogStore(const JobLayout& layout,
+                                                        std::stop_token stop) {
+  store::Wished wished = WishedOf(layout, layout.log_store);
+  wished.url = layout.log_url;
+  return OpenForWrites(wished, std::move(stop), {}, "spec.logs");
 }
 
 Status RemoveLeftInStore(Files& files, const JobLayout& layout) {

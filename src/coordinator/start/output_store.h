@@ -1,4 +1,4 @@
-// The store that a job's output goes to, from what its job file says.
+// The stores that a job's output and its logs go to, from what its job file says.
 #pragma once
 
 #include <memory>
@@ -17,6 +17,10 @@ namespace parallelrun::coordinator {
 Result<std::unique_ptr<store::WriteStore>> OpenOutputStore(const JobLayout& layout,
                                                            std::stop_token stop,
                                                            Duration patience = seconds(180));
+
+// The same of its logs; names are relative to the folder of all runs.
+Result<std::unique_ptr<store::WriteStore>> OpenLogStore(const JobLayout& layout,
+                                                        std::stop_token stop);
 
 // Removes what coordinators of this job have left in its store, uploads and claim. For whoever
 // knows that none is at work any more. Takes some seconds at most where the store is away.

@@ -9,16 +9,19 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <utility>
 
 #include "base/log.h"
 #include "coordinator/last_words.h"
+#include "coordinator/log_tree/stored_logs.h"
 #include "coordinator/progress.h"
 #include "coordinator/start/begin_run.h"
 #include "coordinator/start/newest_pod.h"
 #include "coordinator/start/object_mount.h"
 #include "coordinator/start/output_folder.h"
 #include "coordinator/start/output_place.h"
+#include "coordinator/start/output_store.h"
 #include "coordinator/start/start_server.h"
 
 namespace parallelrun::coordinator {
@@ -124,6 +127,19 @@ void MakeFoldersOfScript(const CoordinatorConfig& config, const JobLayout& layou
   }
 }
 
+// Where the logs go at the end, where they go to a store.
+Result<std::shared_ptr<StoredLogs>> OpenStoredLogs(const JobLayout& layout, Files& files,
+                                                   uint64_t run_id) {
+  if (layout.log_store.empty()) return std::shared_ptr<StoredLogs>();
+  const Result<std::string> run =
+      StoredLogsName(files, layout.state_folder, run_id, SystemClock().WallNow());
+  if (!run.ok()) return run.error();
+  std::stop_source stop;
+  Result<std::unique_ptr<store::WriteStore>> store = OpenLogStore(layout, stop.get_token());
+  if (!store.ok()) return store.error();
+  return std::make_shared<StoredLogs>(std::move(*store), *run, std::move(stop));
+}
+
 // But for what only Serve has: the warning, the results and the agents' job.
 ServerOptions OptionsOf(const CoordinatorConfig& config, const JobLayout& layout,
                         const Opened& opened, OutputPlace& output) {
@@ -172,6 +188,7 @@ void EndThreads(CoordinatorServer& server, LogWriter& writer, const Result<Coord
 Result<CoordinatorExit> ServeEpoch(const CoordinatorConfig& config, ServerOptions options,
                                    Files& files, Opened& opened, const LogFolder& log_folder,
                                    LogWriter& writer, OutputPlace& output) {
+  const std::shared_ptr<StoredLogs> stored_logs = options.stored_logs;
   CoordinatorServer server(std::move(options), files, *opened.ledger, opened.state, log_folder,
                            writer);
   LogInBackground();
@@ -181,6 +198,7 @@ Result<CoordinatorExit> ServeEpoch(const CoordinatorConfig& config, ServerOption
                    LastWordsJson(server.Progress(), server.ended_because()));
   }
   output.Stop();
+  if (stored_logs) stored_logs->Stop();
   EndThreads(server, writer, exit);
   return exit;
 }
@@ -220,11 +238,14 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files,
 
   Result<std::string> agent_job = AgentJob(config, *layout, run->side_inputs);
   if (!agent_job.ok()) return agent_job.error();
+  Result<std::shared_ptr<StoredLogs>> stored_logs = OpenStoredLogs(*layout, files, ledger.run_id());
+  if (!stored_logs.ok()) return stored_logs.error();
   ServerOptions options = OptionsOf(config, *layout, *opened, **output);
   options.agent_job = std::move(*agent_job);
   options.side_inputs = run->side_inputs;
   options.warning = warning;
   options.results = results;
+  options.stored_logs = std::move(*stored_logs);
   starting.reset();  // it holds the ports
   return ServeEpoch(config, std::move(options), files, *opened, *log_folder, *writer, **output);
 }

@@ -104,8 +104,10 @@ TEST(Fields, ATableHasTheRowsThatAreAskedForAndWhatLiesBelow) {
       "volume if not given. |\n"
       "| `logs.volume` | text, at most 63 characters | the output's | local | One of "
       "spec.volumes. |\n"
+      "| `logs.store` | text, at most 63 characters | none | local | In place of a volume: one of "
+      "spec.stores. Each run of the job has a prefix of its own there, below path. |\n"
       "| `logs.path` | path, at most 1,024 characters | NAME/logs | local | Folder, relative "
-      "to the volume. |\n");
+      "to the volume, or prefix of keys below the store's URL. |\n");
   EXPECT_EQ(fields::RowsOf("nodeCount, node").error().code, Code::kNotFound);
 }
 

@@ -62,7 +62,7 @@ TEST(Parse, ReadsTheExampleWithItsDefaults) {
   EXPECT_EQ(spec.output.to, (VolumePath{"out", "digits/output"}));
   EXPECT_EQ(spec.output.action, OutputAction::kAppendRow);
   EXPECT_EQ(spec.output.file_name, "parallel_run_step.txt");
-  EXPECT_EQ(spec.logs, (VolumePath{"out", "digits/logs"}));
+  EXPECT_EQ(spec.logs.to, (VolumePath{"out", "digits/logs"}));
   EXPECT_EQ(spec.state.in, (VolumePath{"out", "digits/state"}));
   EXPECT_EQ(spec.node_count, 2);
   EXPECT_EQ(spec.process_count_per_node, 2);
@@ -156,7 +156,7 @@ status: {phase: Running}
   EXPECT_EQ(spec.inputs[0].tabular.delimiter, "\t");
   EXPECT_EQ(spec.code.path, "scoring");
   EXPECT_EQ(spec.output.to.path, ".");
-  EXPECT_EQ(spec.logs, (VolumePath{"out", "l"}));
+  EXPECT_EQ(spec.logs.to, (VolumePath{"out", "l"}));
   EXPECT_EQ(spec.progress_update_timeout, seconds(3 * 3600 + 30));
   EXPECT_EQ(spec.first_task_creation_timeout, seconds(1000));
   EXPECT_EQ(spec.shared_memory, 2147483648U);

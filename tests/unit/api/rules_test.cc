@@ -40,6 +40,17 @@ TEST(OutputAddress, IsTheSameForTwoJobsThatPublishToOneObject) {
   EXPECT_NE(OutputAddress("one", spec), address);
 }
 
+TEST(LogPlace, IsAFolderOfAVolumeOrAUrl) {
+  JobSpec spec;
+  spec.logs.to = {"out", "digits/logs"};
+  EXPECT_EQ(LogPlace(spec), "out/digits/logs");
+  spec.stores = {{"a", "s3://bucket/of/", "", "", {}, {}}};
+  spec.logs = {{"", "digits/logs"}, "a"};
+  EXPECT_EQ(LogPlace(spec), "s3://bucket/of/digits/logs");
+  spec.logs.to.path = ".";
+  EXPECT_EQ(LogPlace(spec), "s3://bucket/of");
+}
+
 TEST(Sizes, MiniBatchSize) {
   const struct {
     const char* text;
@@ -402,7 +413,7 @@ TEST(Defaults, StateAndLogsOfAnOutputInAStoreLieOnAClaim) {
   FillDefaults(job);
   EXPECT_EQ(job.spec.state.claim_template, DefaultStateClaim());
   EXPECT_EQ(job.spec.state.in, (VolumePath{kStateVolume, "state"}));
-  EXPECT_EQ(job.spec.logs, (VolumePath{kStateVolume, "logs"}));
+  EXPECT_EQ(job.spec.logs.to, (VolumePath{kStateVolume, "logs"}));
   EXPECT_EQ(job.spec.volumes.back().name, kStateVolume);
   const Job once = job;
   FillDefaults(job);
@@ -416,15 +427,22 @@ TEST(Defaults, StateAndLogsOfAnOutputInAStoreLieOnAClaim) {
   EXPECT_EQ(job.spec.state.claim_template["spec"], nlohmann::json({{"storageClassName", "fast"}}));
   EXPECT_EQ(job.spec.state.in, (VolumePath{kStateVolume, "here"}));
   job = bare;
-  job.spec.logs.volume = "data";
+  job.spec.logs.to.volume = "data";
   FillDefaults(job);
-  EXPECT_EQ(job.spec.logs.volume, "data");
+  EXPECT_EQ(job.spec.logs.to.volume, "data");
   EXPECT_EQ(job.spec.state.in.volume, kStateVolume);
   job = bare;
   job.spec.state.in.volume = "data";
   FillDefaults(job);
   EXPECT_TRUE(job.spec.state.claim_template.is_null());
-  EXPECT_EQ(job.spec.logs, (VolumePath{"data", job.metadata.name + "/logs"}));
+  EXPECT_EQ(job.spec.logs.to, (VolumePath{"data", job.metadata.name + "/logs"}));
+
+  // Logs in a store have a path there, and no volume.
+  job = bare;
+  job.spec.logs.store = "results";
+  FillDefaults(job);
+  EXPECT_EQ(job.spec.logs.to, (VolumePath{"", job.metadata.name + "/logs"}));
+  EXPECT_EQ(job.spec.state.in, (VolumePath{kStateVolume, "state"}));
 
   // Nobody else gets one.
   job = bare;

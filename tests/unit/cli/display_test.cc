@@ -313,7 +313,7 @@ TEST(QuickJobTest, AFileHasItsFormatAndItsLogsAndStateBesideIt) {
   EXPECT_EQ(spec.volumes[1].source["path"], "/out");
   EXPECT_EQ(spec.output.file_name, "my scores.csv");
   EXPECT_EQ(spec.output.format, api::OutputFormat::kCsv);
-  EXPECT_EQ(spec.logs, (api::VolumePath{"output", "my scores.csv.run/logs"}));
+  EXPECT_EQ(spec.logs.to, (api::VolumePath{"output", "my scores.csv.run/logs"}));
   EXPECT_EQ(spec.state.in, (api::VolumePath{"output", "my scores.csv.run/state"}));
 }
 
@@ -330,7 +330,7 @@ TEST(QuickJobTest, BucketsAloneNeedNoVolume) {
   const api::ParsedJob parsed = api::ReadJob(text, {}, api::Target::kLocal);
   for (const api::Problem& problem : parsed.problems)
     ADD_FAILURE() << api::FormatProblem(problem, "quick");
-  EXPECT_EQ(parsed.job.spec.logs, (api::VolumePath{api::kStateVolume, "logs"}));
+  EXPECT_EQ(parsed.job.spec.logs.to, (api::VolumePath{api::kStateVolume, "logs"}));
 
   quick.output.folder = "/kept";
   const api::JobSpec spec = api::ReadJob(QuickJobYaml(quick, ""), {}, api::Target::kLocal).job.spec;

@@ -46,7 +46,8 @@ class PreflightTest : public testing::Test {
 
   LocalJob Job() {
     LocalJob job;
-    job.job.spec.output.to.volume = job.job.spec.logs.volume = job.job.spec.state.in.volume = "out";
+    job.job.spec.output.to.volume = job.job.spec.logs.to.volume = job.job.spec.state.in.volume =
+        "out";
     job.layout.output_folder = At("out/output");
     job.layout.output_path = At("out/output/rows.txt");
     job.layout.log_folder = At("out/logs");

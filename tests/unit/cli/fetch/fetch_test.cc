@@ -69,6 +69,20 @@ TEST(WantedFiles, AnOutputInAStoreIsCopiedFromThere) {
   EXPECT_FALSE(FindWanted(job, FetchWhat::kSideFiles).ok());
 }
 
+TEST(WantedFiles, LogsInAStoreAreCopiedFromThere) {
+  json job = Job();
+  job["spec"]["logs"] = {{"store", "bucket"}};
+  job["spec"]["stores"] = {{{"name", "bucket"}, {"endpoint", "https://s3.local"}}};
+  job["status"]["logs"] = "s3://bucket/digits/logs";
+  for (const FetchWhat what : {FetchWhat::kLogs, FetchWhat::kReport}) {
+    const Result<WantedFiles> wanted = FindWanted(job, what);
+    ASSERT_FALSE(wanted.ok());
+    EXPECT_THAT(wanted.error().message,
+                HasSubstr("aws s3 cp --recursive --endpoint-url https://s3.local "
+                          "s3://bucket/digits/logs ."));
+  }
+}
+
 TEST(WantedFiles, NoPlaceLeadsOutOfItsVolume) {
   for (const char* logs : {"out/../etc", "out//etc", "/etc", "", "out/a/../../b"}) {
     json job = Job();

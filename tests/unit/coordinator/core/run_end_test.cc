@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace parallelrun::coordinator {
@@ -18,7 +19,7 @@ const Instant kEpochBegins{seconds(1000)};
 std::string Words(const std::vector<Do>& todo) {
   static const char* const kWords[] = {"look",    "pause",     "flush", "publish", "folder?",
                                        "nothing", "name-last", "stop",  "reports", "results",
-                                       "token",   "give-back", "leave"};
+                                       "token",   "give-back", "logs",  "leave"};
   std::string words;
   for (const Do step : todo)
     words += (words.empty() ? "" : " ") + std::string(kWords[static_cast<size_t>(step)]);
@@ -34,6 +35,8 @@ struct Row {
 
 class RunEndTest : public ::testing::Test {
  protected:
+  RunEndTest() : RunEndTest(Publishes()) {}
+  explicit RunEndTest(RunEnd::Options options) : end_(std::move(options), kEpochBegins) {}
   static RunEnd::Options Publishes() {
     RunEnd::Options options;
     options.publishes = true;
@@ -63,7 +66,17 @@ class RunEndTest : public ::testing::Test {
 
   Instant now_ = kEpochBegins;
   Facts facts_;
-  RunEnd end_{Publishes(), kEpochBegins};
+  RunEnd end_;
+};
+
+class RunEndWithLogsTest : public RunEndTest {
+ protected:
+  static RunEnd::Options SendsLogs() {
+    RunEnd::Options options = Publishes();
+    options.sends_logs = true;
+    return options;
+  }
+  RunEndWithLogsTest() : RunEndTest(SendsLogs()) {}
 };
 
 const auto kNothing = [](RunEnd&, Facts&) {};
@@ -326,6 +339,41 @@ TEST_F(RunEndTest, ReportsHaveAnHour) {
   });
   EXPECT_EQ(end_.hung(), Do::kWriteReports);
   EXPECT_EQ(end_.exit(), CoordinatorExit::kFailed);
+}
+
+// A store that is slow keeps nobody else: what others wait for is done by then.
+TEST_F(RunEndWithLogsTest, LogsGoToTheirStoreLast) {
+  facts_.decided = true;
+  Walk({
+      {0, Is(Phase::kEnded), "name-last"},
+      {1, kNamed, "stop reports"},
+      {2, Done(Do::kWriteReports), "results"},
+      {3, Done(Do::kNameResults), "token"},
+      {4, Done(Do::kRemoveToken), "give-back"},
+      {5, Done(Do::kGiveBack), "logs"},
+      {3600, kNothing, ""},
+      {3602, kNothing, "leave"},
+  });
+  Expect(CoordinatorExit::kFailed, "");
+  EXPECT_EQ(end_.hung(), Do::kSendLogs);
+}
+
+TEST_F(RunEndWithLogsTest, LogsOfARunThatIsStoppedGoThereToo) {
+  facts_ = {.phase = Phase::kDraining};
+  Walk({
+      {0, kNothing, "stop results"},
+      {1, Done(Do::kNameResults), "token"},
+      {2, Done(Do::kRemoveToken), "logs"},
+      {3, Done(Do::kSendLogs), "leave"},
+  });
+  Expect(CoordinatorExit::kDrained, "drained by request");
+}
+
+TEST_F(RunEndWithLogsTest, TheNextEpochSendsTheLogsOfARunThatGoesOn) {
+  Walk({
+      {0, [](RunEnd& end, Facts&) { end.HandOver(); }, "stop token"},
+      {1, Done(Do::kRemoveToken), "leave"},
+  });
 }
 
 // What is heard of once the end has begun changes nothing of it.

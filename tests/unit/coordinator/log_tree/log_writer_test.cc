@@ -63,6 +63,17 @@ TEST_F(LogWriterTest, WhatIsFinishedIsWritten) {
   EXPECT_FALSE(writer_->Write(Upload(0, 6, "too late")));
 }
 
+TEST_F(LogWriterTest, WhatHasSettledIsWritten) {
+  EXPECT_TRUE(writer_->Settle(kLong)) << "nothing came";
+  HangAt("lines.txt");
+  ASSERT_TRUE(writer_->Write(Upload(0, 0, "hello\n")));
+  EXPECT_FALSE(writer_->Settle(Duration()));
+  files_.Hang("");
+  ASSERT_TRUE(writer_->Settle(kLong));
+  EXPECT_EQ(files_.Contents("/job/logs/lines.txt"), "the first line\n");
+  EXPECT_EQ(files_.Contents(PathOf(0)), "hello\n");
+}
+
 TEST_F(LogWriterTest, AVolumeThatHangsHoldsUpNobodyAndUploadsAreRefusedBeyondTheBounds) {
   HangAt("lines.txt");
   ASSERT_TRUE(writer_->Write(Upload(0, 0, "one\n")));

@@ -98,6 +98,27 @@ TEST(PlanLayoutTest, ASideInputInAStoreIsWhereEachNodePutsIt) {
   EXPECT_THAT(LayOut(job, kVolumes).error().message, HasSubstr("spec.sideInputs[0] (model)"));
 }
 
+TEST(PlanLayoutTest, LogsThatGoToAStoreAreGatheredBesideTheState) {
+  api::Job job = JobOf(api::InputKind::kFiles);
+  job.spec.stores = {{"bucket", "s3://b0b/x/", "", "", std::nullopt}};
+  job.spec.logs.to = {"", "job/logs"};
+  job.spec.logs.store = "bucket";
+  job.spec.state.in = {"data", "job/state"};
+  auto layout = LayOut(job, kVolumes);
+  ASSERT_TRUE(layout.ok()) << layout.error().message;
+  EXPECT_EQ(layout->log_store, "bucket");
+  EXPECT_EQ(layout->log_url, "s3://b0b/x/job/logs");
+  EXPECT_EQ(layout->log_folder, "/volumes/data/job/logs");
+
+  // Nothing of a volume lies beside its root.
+  job.spec.state.in.path = ".";
+  layout = LayOut(job, kVolumes);
+  ASSERT_TRUE(layout.ok()) << layout.error().message;
+  EXPECT_EQ(layout->log_folder, "/volumes/data/logs");
+  job.spec.logs.store = "other";
+  EXPECT_THAT(LayOut(job, kVolumes).error().message, HasSubstr("spec.logs"));
+}
+
 TEST(PlanLayoutTest, D8PartitionKeysWinOverTheSize) {
   api::Job job = JobOf(api::InputKind::kFiles);
   job.spec.partition_keys = {"user"};

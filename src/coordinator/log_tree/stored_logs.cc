@@ -1,0 +1,157 @@
+#include "coordinator/log_tree/stored_logs.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/in_order.h"
+#include "base/small_file.h"
+#include "coordinator/log_tree/reports.h"
+
+namespace parallelrun::coordinator {
+namespace {
+
+constexpr uint64_t kSmallObject = uint64_t{1} << 20;  // of an object in one request
+constexpr uint64_t kPartBytes = uint64_t{8} << 20;    // of a larger one
+constexpr size_t kSenders = 4;                        // each holds a part
+constexpr int kWriteTries = 3;                        // where others write the same object
+constexpr int kDeepest = 100;                         // as LogFolder has it
+constexpr uint64_t kMostOfRunName = 256;              // bytes
+constexpr char kResultName[] = "job_result.txt";
+constexpr char kReadmeName[] = "readme.txt";
+constexpr char kEarlierRuns[] = "previous";
+
+// The names of all that may be files, below the folder `name` ("": the tree).
+void CollectNames(const LogFolder& folder, const std::string& name, int levels,
+                  std::vector<std::string>& names) {
+  const std::vector<std::string> entries = folder.List(name);
+  if (entries.empty() && !name.empty()) return names.push_back(name);
+  if (levels == 0) return;
+  for (const std::string& entry : entries) {
+    if (name.empty() && entry == kEarlierRuns) continue;
+    CollectNames(folder, name.empty() ? entry : name + "/" + entry, levels - 1, names);
+  }
+}
+
+// What would fail in the same way for every other file.
+bool IsOfAll(const Error& error) { return error.code != Code::kInvalid; }
+
+}  // namespace
+
+Result<std::string> StoredLogsName(Files& files, const std::string& state_folder, uint64_t run_id,
+                                   WallTime now) {
+  const std::string path = state_folder + "/stored_logs.txt";
+  const std::string run = fmt::format("{:016x}", run_id);
+  const Result<std::string> kept = ReadBegin(files, path, kMostOfRunName);
+  if (kept.ok() && kept->ends_with("-" + run)) return *kept;
+  if (!kept.ok() && kept.error().code != Code::kNotFound) return kept.error();
+  std::string time = Rfc3339(now);
+  std::erase_if(time, [](char c) { return c == '-' || c == ':'; });
+  const std::string name = time + "-" + run;
+  if (Status published = PublishFile(files, path, name); !published.ok()) return published.error();
+  return name;
+}
+
+StoredLogs::StoredLogs(std::unique_ptr<store::WriteStore> store, std::string run,
+                       std::stop_source stop)
+    : stop_(std::move(stop)), store_(std::move(store)), run_(std::move(run)) {}
+
+// Whoever wrote it last was this run too.
+Status StoredLogs::Write(const std::string& name,
+                         const std::function<Status(const store::Expected&)>& write,
+                         store::Expected expected) {
+  for (int tries = 1;; ++tries) {
+    Status written = write(expected);
+    if (written.ok() || written.error().code != Code::kStale || tries == kWriteTries)
+      return written;
+    const Result<std::optional<store::Stored>> there = store_->Look(Named(name));
+    if (!there.ok()) return there.error();
+    expected = *there ? store::Expected((*there)->found.version) : std::nullopt;
+  }
+}
+
+Status StoredLogs::Begin() {
+  const std::string text = LogReadme();
+  return Write(
+      kReadmeName,
+      [&](const store::Expected& expected) {
+        return store_->Put(Named(kReadmeName), text, expected);
+      },
+      std::nullopt);
+}
+
+Status StoredLogs::Upload(const File& file, uint64_t size, const std::string& name,
+                          const store::Expected& expected) {
+  Result<std::unique_ptr<store::Upload>> upload = store_->Begin(Named(name), {});
+  if (!upload.ok()) return upload.error();
+  const store::WriteStore::Parts parts = store_->parts();
+  const uint64_t part = std::max({kPartBytes, parts.smallest, size / parts.most + 1});
+  Status sent;
+  for (uint32_t number = 1; sent.ok() && (number - 1) * part < size; ++number) {
+    const uint64_t from = (number - 1) * part;
+    Result<std::string> bytes = file.ReadAt(from, std::min(part, size - from));
+    // One that is shorter by now ends there.
+    if (bytes.ok() && bytes->empty() && number > 1) break;
+    sent = bytes.ok() ? (*upload)->Send(number, std::move(*bytes)) : Status(bytes.error());
+  }
+  if (sent.ok()) {
+    sent = (*upload)->Complete(expected);
+    // Completed by a request whose answer was lost, or ended by a rule of the bucket: sent anew.
+    if (!sent.ok() && sent.error().code == Code::kNotFound) {
+      return Error{Code::kStale, sent.error().message};
+    }
+  }
+  if (!sent.ok()) (void)store_->EndUpload(Named(name), (*upload)->id());
+  return sent;
+}
+
+Status StoredLogs::SendFile(const LogFolder& folder, const std::string& name) {
+  const Result<std::unique_ptr<File>> file = folder.OpenRead(name);
+  // It has gone, or is a link, which nobody follows here.
+  const auto passed = [](const Error& error) {
+    return error.code == Code::kNotFound || error.code == Code::kPermission;
+  };
+  if (!file.ok()) return passed(file.error()) ? Status() : file.error();
+  const Result<FileFacts> facts = (*file)->Stat();
+  if (!facts.ok()) return facts.error();
+  if (facts->kind != EntryKind::kFile) return {};
+  if (facts->size <= kSmallObject) {
+    const Result<std::string> text = (*file)->ReadAt(0, facts->size);
+    if (!text.ok()) return text.error();
+    return Write(
+        name,
+        [&](const store::Expected& expected) { return store_->Put(Named(name), *text, expected); },
+        std::nullopt);
+  }
+  // Its bytes are not sent in vain.
+  const Result<std::optional<store::Stored>> there = store_->Look(Named(name));
+  if (!there.ok()) return there.error();
+  return Write(
+      name,
+      [&](const store::Expected& expected) { return Upload(**file, facts->size, name, expected); },
+      *there ? store::Expected((*there)->found.version) : std::nullopt);
+}
+
+Status StoredLogs::Send(const LogFolder& folder) {
+  std::vector<std::string> names;
+  CollectNames(folder, "", kDeepest, names);
+  const bool result = std::erase(names, kResultName) > 0;
+  Status first;
+  MakeInOrder(
+      Makers{"send logs", kSenders}, names.size(),
+      [&](size_t i) { return SendFile(folder, names[i]); },
+      [&](size_t, const Status& sent) {
+        if (sent.ok()) return true;
+        if (first.ok()) first = sent;
+        return !IsOfAll(sent.error());
+      });
+  if (!first.ok() && IsOfAll(first.error())) return first;
+  if (result) {
+    if (Status sent = SendFile(folder, kResultName); !sent.ok()) return sent;
+  }
+  return first;
+}
+
+}  // namespace parallelrun::coordinator
