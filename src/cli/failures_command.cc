@@ -13,10 +13,12 @@
 #include "base/file_lines.h"
 #include "base/files.h"
 #include "cli/failures_table.h"
+#include "cli/logs/stored_logs.h"
 #include "cli/run/local_run.h"
 #include "cli/run/quick_output.h"
 #include "coordinator/log_tree/error_logs.h"
 #include "coordinator/log_tree/log_folder.h"
+#include "store/object_stores.h"
 
 namespace parallelrun::cli {
 namespace {
@@ -108,8 +110,10 @@ int NoLogs(const fs::path& start, const std::string& target) {
   return kExitUsage;
 }
 
-int PrintNone(const FailuresRequest& request, const std::string& logs) {
-  if (!Exists(fs::path(logs) / kVerdict)) {
+// `logs` is what people know the folder by.
+int PrintNone(const FailuresRequest& request, const coordinator::LogFolder& folder,
+              const std::string& logs) {
+  if (!Exists(fs::path(folder.path()) / kVerdict)) {
     fmt::print(stderr,
                "the run has no verdict yet, and its failures are written with that: wait for its "
                "end, or continue it with --resume. Until then user/error in {} has the "
@@ -126,7 +130,7 @@ int PrintNone(const FailuresRequest& request, const std::string& logs) {
 }
 
 int PrintTable(const FailuresRequest& request, const FailureTable& table,
-               const coordinator::LogFolder& folder) {
+               const coordinator::LogFolder& folder, const std::string& shown) {
   std::vector<ErrorGroup> groups = table.Groups();
   if (request.traceback) {
     coordinator::ErrorLogs logs(folder);
@@ -136,13 +140,59 @@ int PrintTable(const FailuresRequest& request, const FailureTable& table,
     }
   }
   const auto text = request.json ? FailureJson : FailureText;
-  fmt::print("{}", text(groups, table, folder.path()));
+  fmt::print("{}", text(groups, table, shown));
   return kExitOk;
+}
+
+int PrintOf(const FailuresRequest& request, const coordinator::LogFolder& logs,
+            const std::string& path) {
+  const Result<std::unique_ptr<File>> file = logs.OpenRead(kFailures);
+  if (!file.ok() && file.error().code == Code::kNotFound) return PrintNone(request, logs, path);
+  if (!file.ok()) {
+    fmt::print(stderr, "{}\n", file.error().message);
+    return kExitFailed;
+  }
+  FailureTable table;
+  PathPrinter paths(request.null);
+  uint64_t unread = 0;
+  const Result<uint64_t> too_long = EachLine(**file, kMostFailedLine, [&](std::string_view text) {
+    Result<FailedLine> line = ReadFailedLine(text);
+    if (!line.ok()) {
+      ++unread;
+    } else if (request.paths) {
+      paths.Print(*line);
+    } else {
+      table.Add(std::move(*line));
+    }
+    return true;
+  });
+  if (!too_long.ok()) {
+    fmt::print(stderr, "{}\n", too_long.error().message);
+    return kExitFailed;
+  }
+  const int exit = request.paths ? paths.Finish() : PrintTable(request, table, logs, path);
+  if (unread + *too_long > 0) {
+    fmt::print(stderr, "{} of {}/{} could not be read: somebody else has written there\n",
+               CountOf(unread + *too_long, "line"), Printable(path, 1000), kFailures);
+    return kExitFailed;
+  }
+  return exit;
+}
+
+int PrintStored(const FailuresRequest& request) {
+  LogParts parts = {kVerdict, kFailures};
+  if (request.traceback) parts.emplace_back("user/error/");
+  const Result<std::unique_ptr<StoredLogFolder>> stored =
+      StoredLogFolder::Bring(request.target, parts);
+  if (stored.ok()) return PrintOf(request, (*stored)->folder(), (*stored)->url());
+  fmt::print(stderr, "{}\n", stored.error().message);
+  return stored.error().code == Code::kNotFound ? kExitUsage : kExitFailed;
 }
 
 }  // namespace
 
 int PrintFailures(const FailuresRequest& request) {
+  if (store::IsStoreUrl(request.target)) return PrintStored(request);
   std::error_code ignored;
   fs::path start = fs::absolute(request.target).lexically_normal();
   if (!start.has_filename()) start = start.parent_path();  // "out/"
@@ -167,37 +217,7 @@ int PrintFailures(const FailuresRequest& request) {
     fmt::print(stderr, "{}\n", logs.error().message);
     return kExitFailed;
   }
-  const Result<std::unique_ptr<File>> file = logs->OpenRead(kFailures);
-  if (!file.ok() && file.error().code == Code::kNotFound) return PrintNone(request, path);
-  if (!file.ok()) {
-    fmt::print(stderr, "{}\n", file.error().message);
-    return kExitFailed;
-  }
-  FailureTable table;
-  PathPrinter paths(request.null);
-  uint64_t unread = 0;
-  const Result<uint64_t> too_long = EachLine(**file, kMostFailedLine, [&](std::string_view text) {
-    Result<FailedLine> line = ReadFailedLine(text);
-    if (!line.ok()) {
-      ++unread;
-    } else if (request.paths) {
-      paths.Print(*line);
-    } else {
-      table.Add(std::move(*line));
-    }
-    return true;
-  });
-  if (!too_long.ok()) {
-    fmt::print(stderr, "{}\n", too_long.error().message);
-    return kExitFailed;
-  }
-  const int exit = request.paths ? paths.Finish() : PrintTable(request, table, *logs);
-  if (unread + *too_long > 0) {
-    fmt::print(stderr, "{} of {}/{} could not be read: somebody else has written there\n",
-               CountOf(unread + *too_long, "line"), Printable(path, 1000), kFailures);
-    return kExitFailed;
-  }
-  return exit;
+  return PrintOf(request, *logs, path);
 }
 
 }  // namespace parallelrun::cli

@@ -1,4 +1,5 @@
-// `parallelrun failures`: the items that failed, from the log folder of a run on this machine.
+// `parallelrun failures`: the items that failed, from the log folder of a run on this machine or in
+// a store.
 #pragma once
 
 #include <string>
@@ -6,7 +7,7 @@
 namespace parallelrun::cli {
 
 struct FailuresRequest {
-  std::string target;  // the output, its folder, or the log folder
+  std::string target;  // the output, its folder, or the log folder; or a URL of logs
   bool traceback = false;
   bool paths = false;
   bool null = false;  // paths end with a zero, as for xargs -0

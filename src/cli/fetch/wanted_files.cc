@@ -129,9 +129,8 @@ Result<WantedFiles> SideFiles(const json& job) {
                       index + ".set-aside-*"};
   }
   for (const char* section : {"logs", "state"}) {
-    if (!lenient::Text(lenient::AtPath(job, std::string("/spec/") + section), "store").empty()) {
-      continue;
-    }
+    const json& place = lenient::At(lenient::At(job, "spec"), section);
+    if (!lenient::Text(place, "store").empty()) continue;
     const Result<WantedFiles> own = SpecPlace(job, section, section);
     if (!own.ok() || own->volume != wanted->volume) continue;
     const std::string inside = fs::path(own->folder).lexically_relative(wanted->folder);

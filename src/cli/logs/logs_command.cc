@@ -15,6 +15,7 @@
 #include "base/files.h"
 #include "cli/debug/planned_work.h"
 #include "cli/logs/log_lines.h"
+#include "cli/logs/stored_logs.h"
 #include "cli/run/local_run.h"
 #include "cli/runs/run_record.h"
 #include "coordinator/log_tree/error_logs.h"
@@ -22,6 +23,7 @@
 #include "coordinator/start/state_lock.h"
 #include "job/job_state.h"
 #include "ledger/ledger.h"
+#include "store/object_stores.h"
 
 namespace parallelrun::cli {
 namespace {
@@ -138,9 +140,31 @@ int PrintAttempts(const Files& files, const std::string& state_folder,
   return kExitOk;
 }
 
+int PrintStoredLogs(const LogsRequest& request) {
+  if (request.follow || !request.item.empty()) {
+    return Refuse(std::string(request.follow ? "--follow" : "--item") +
+                  " is for runs on this machine: leave it out for logs in a store");
+  }
+  LogParts parts;
+  for (const char* kind : {"stdout", "stderr", "error", "entry_script_log"}) {
+    parts.push_back(fmt::format("user/{}/", kind));
+    if (request.node) parts.back() += fmt::format("{}/", *request.node);
+  }
+  if (request.node) parts.push_back(fmt::format("sys/node/{}/_main.txt", *request.node));
+  const Result<std::unique_ptr<StoredLogFolder>> stored =
+      StoredLogFolder::Bring(request.target, parts);
+  if (!stored.ok()) return Refuse(stored.error().message);
+  const LinePrinter printer;
+  LogLines((*stored)->folder(), request.node)
+      .Look([&printer](std::string_view from, std::string_view line) { printer.Print(from, line); },
+            true);
+  return kExitOk;
+}
+
 }  // namespace
 
 int PrintLogs(const LogsRequest& request) {
+  if (store::IsStoreUrl(request.target)) return PrintStoredLogs(request);
   const Result<std::string> state = FindStateFolder(request.target);
   if (!state.ok()) return Refuse(state.error().message);
   const Result<RunRecord> record = ReadRunRecord(*state);

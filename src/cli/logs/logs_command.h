@@ -1,4 +1,4 @@
-// `parallelrun logs`: what the scripts of a run on this machine have written.
+// `parallelrun logs`: what the scripts of a run have written, on this machine, or in a store.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 namespace parallelrun::cli {
 
 struct LogsRequest {
-  std::string target;            // output folder, output file or state folder of the run
+  std::string target;            // output folder, file or state folder of the run; or a URL of logs
   bool follow = false;           // until the run has ended
   std::optional<uint32_t> node;  // that one alone
   std::string item;              // what the attempts of its mini-batch wrote; "": all

@@ -253,6 +253,12 @@ TEST_F(OperatorBuilders, PodsHaveTheKeysOfStoresThatTheJobNamesAndNoMore) {
   object["spec"]["stores"][0].erase("nodeCredentials");
   object["spec"]["sideInputs"] = json::parse(R"([{"name": "model", "store": "photos"}])");
   EXPECT_EQ(Worker().dump().find("parallelrun-store"), std::string::npos);
+  object["spec"].erase("sideInputs");
+  object["spec"]["logs"] = {{"store", "results"}};
+  Find(Coordinator()["spec"]["containers"][0]["volumeMounts"], "mountPath",
+       "/etc/parallelrun-stores/results");
+  EXPECT_EQ(Worker().dump().find("parallelrun-store"), std::string::npos)
+      << "nodes send their logs to the coordinator";
 }
 
 // A node whose objects took what its limit left to the script was evicted by its own cache.
