@@ -77,9 +77,14 @@ std::string EndWork::Work(RunEnd::Do step, const std::optional<Waits::Times>& wa
     if (!status.ok()) spdlog::warn("{}", status.error().message);
   };
   switch (step) {
-    case RunEnd::Do::kWriteReports:
-      return WriteLastReports({of_.state, of_.rules, of_.ledger, waits, of_.options.dead_letters},
-                              of_.files, of_.options.state_folder, of_.folder, of_.clock.WallNow());
+    case RunEnd::Do::kWriteReports: {
+      std::string wrong =
+          WriteLastReports({of_.state, of_.rules, of_.ledger, waits, of_.options.dead_letters},
+                           of_.files, of_.options.state_folder, of_.folder, of_.clock.WallNow());
+      const Status put = of_.options.put_reports(of_.folder);
+      if (!put.ok()) wrong += (wrong.empty() ? "" : "; ") + put.error().message;
+      return wrong;
+    }
     case RunEnd::Do::kNameResults: {
       const Status named = of_.options.results ? of_.options.results->End() : Status();
       if (named.ok()) break;

@@ -12,6 +12,7 @@
 #include "base/http/server.h"
 #include "base/time.h"
 #include "coordinator/limits.h"
+#include "coordinator/log_tree/log_folder.h"
 #include "coordinator/log_tree/stored_logs.h"
 #include "job/side_inputs.h"
 #include "output/publisher.h"
@@ -33,8 +34,10 @@ struct ServerOptions {
   output::PublishOptions publish;
   std::function<Status()> give_back = [] { return Status(); };  // the output, at the end
   std::shared_ptr<StoredLogs> stored_logs;  // where the log tree goes at the end; or none
-  bool dead_letters = false;                // told of in a file of their own
-  std::string warning;                      // of what an earlier run is continued with; shown
+  // Beside an output in a store, once they are written.
+  std::function<Status(const LogFolder&)> put_reports = [](const LogFolder&) { return Status(); };
+  bool dead_letters = false;  // told of in a file of their own
+  std::string warning;        // of what an earlier run is continued with; shown
   std::string state_folder;
   std::string ready_file;  // made once it serves (base/ready_mark.h)
   std::vector<plan::PlanInput> inputs;

@@ -78,8 +78,8 @@ class WriteStore {
   virtual std::unique_ptr<Object> Open(const std::string& name, const Found& found) = 0;
   // Writes a small object in one request. kStale also where an earlier try of the same call has
   // written it, and the answer was lost.
-  virtual Status Put(const std::string& name, const std::string& text,
-                     const Expected& expected) = 0;
+  virtual Status Put(const std::string& name, const std::string& text, const Expected& expected,
+                     const Marks& marks) = 0;
   // One that is not there is no error.
   virtual Status Remove(const std::string& name) = 0;
 

@@ -175,6 +175,8 @@ def test_a_job_of_stores_outlives_its_pods(space, operator, server, gate):
     assert sorted(str(path.relative_to(server.root / "results")) for path in found) == [
         "2026/rows.txt",
         "2026/rows.txt.index.jsonl",
+        "2026/rows.txt.run/job_result.txt",
+        "2026/rows.txt.run/report.html",
     ]
     assert (server.root / "results/2026/rows.txt").read_bytes() == output
     assert job.status["output"]["path"] == "s3://results/2026/rows.txt"

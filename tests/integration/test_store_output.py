@@ -19,6 +19,7 @@ def run(mini_batch):
 """
 
 OUTPUT = ["scores.txt", "scores.txt.index.jsonl"]
+REPORTS = ["scores.txt.run/job_result.txt", "scores.txt.run/report.html"]
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +70,7 @@ def objects(server, bucket):
 
 
 def expect_published(server, bucket, rows):
-    assert objects(server, bucket) == OUTPUT, "neither a claim nor anything else is left"
+    assert objects(server, bucket) == OUTPUT + REPORTS, "neither a claim nor anything else is left"
     assert (server.root / bucket / "scores.txt").read_bytes() == rows
     assert b"<Upload>" not in server.request("GET", f"/{bucket}", "uploads=")
 
@@ -110,6 +111,8 @@ def test_a_prefix_and_an_own_state_folder(work, server):
     assert objects(server, "prefix") == [
         "a/b/parallel_run_step.txt",
         "a/b/parallel_run_step.txt.index.jsonl",
+        "a/b/parallel_run_step.txt.run/job_result.txt",
+        "a/b/parallel_run_step.txt.run/report.html",
     ]
     assert (server.root / "prefix/a/b/parallel_run_step.txt").read_bytes() == rows
     assert (work.root / "kept/state/epochs").is_dir()
@@ -216,7 +219,7 @@ def test_two_runs_with_one_output(work, server):
 
 # Each of the requests by which an output is claimed, looked at, published and given back.
 POINTS = ["put 1", "look 1", "begin 1", "begin 2", "part 1", "look 2", "complete 1", "complete 2"]
-POINTS += ["end 1", "remove 1"]
+POINTS += ["end 1", "report 1", "report 2", "remove 1"]
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
@@ -249,7 +252,7 @@ def test_a_coordinator_that_is_killed_at_a_request_is_followed(work, server, poi
         assert result.code == 0, result
     # What was begun and not noted nobody knows of: it is for the bucket's rule.
     if point == "begin 2" or (point, when) == ("begin 1", "after"):
-        assert objects(server, bucket) == OUTPUT
+        assert objects(server, bucket) == OUTPUT + REPORTS
         assert (server.root / bucket / "scores.txt").read_bytes() == rows
     else:
         expect_published(server, bucket, rows)
@@ -281,7 +284,7 @@ def test_a_command_that_is_killed_at_random_is_resumed(work, server, seed):
             processes.expect_nothing_running()
         result = work.call(*words(f"s3://{bucket}/scores.txt", "--resume"))
     assert result.code == 0, result
-    assert objects(server, bucket)[-2:] == OUTPUT
+    assert objects(server, bucket)[-4:] == OUTPUT + REPORTS
     assert (server.root / bucket / "scores.txt").read_bytes() == rows
 
 
@@ -309,7 +312,7 @@ def test_a_store_that_fails_now_and_then(work, server, fault):
         assert result.code == 0, result
         assert met["complete", False] >= 2
     assert (server.root / bucket / "scores.txt").read_bytes() == rows
-    assert objects(server, bucket) == OUTPUT
+    assert objects(server, bucket) == OUTPUT + REPORTS
 
 
 def test_a_store_that_ignores_conditions_is_refused(work, server):
@@ -342,7 +345,7 @@ def test_each_right_that_is_missing_is_named(work, server, missing):
     assert keys[1] not in result.output
     if missing == "s3:DeleteObject":
         assert result.code == 0, result
-        assert objects(server, bucket) == [".scores.txt.parallelrun-claim", *OUTPUT]
+        assert objects(server, bucket) == [".scores.txt.parallelrun-claim", *OUTPUT, *REPORTS]
         log = "".join(
             path.read_text() for path in (work.root / "scores.txt.run/logs").rglob("*.txt")
         )
@@ -377,7 +380,56 @@ def test_what_a_store_cannot_take_is_refused_in_words(work, server):
         assert result.code == 2 and problem in result.output, result
     work.job(stores=stores, output={"store": "bucket", "path": "a", "fileName": "r.txt"}, **places)
     assert work.run().code == 0
-    assert objects(server, "refused") == ["a/r.txt", "a/r.txt.index.jsonl"]
+    reports = ["a/r.txt.run/job_result.txt", "a/r.txt.run/report.html"]
+    assert objects(server, "refused") == ["a/r.txt", "a/r.txt.index.jsonl", *reports]
+
+
+FAILS = """
+def run(mini_batch):
+    raise ValueError("no such model")
+"""
+
+
+def test_what_explains_a_job_lies_beside_its_output(work, server):
+    """Also where there is none; what is not of this job stays."""
+    set_up(work, server.url)
+    server.bucket("explained")
+    folder = server.root / "explained/scores.txt.run"
+    work.script(FAILS)
+    work.files(3)
+    address = "s3://explained/scores.txt"
+    failed = work.call(*words(address))
+    assert failed.code == 1, failed
+    logs = work.root / "scores.txt.run/logs"
+    names = ["failures.jsonl", "job_result.txt", "report.html"]
+    assert objects(server, "explained") == [f"scores.txt.run/{name}" for name in names]
+    for name in names:
+        assert (folder / name).read_bytes() == (logs / name).read_bytes()
+    assert "no such model" in (folder / "failures.jsonl").read_text()
+
+    # Another run, which finds no output of the first: its reports stand for both.
+    work.script()
+    again = work.call(*words(address, "--state", "second"))
+    assert again.code == 0, again
+    assert (folder / "failures.jsonl").read_bytes() == b""
+    whole = (folder / "job_result.txt").read_bytes()
+    assert whole == (work.root / "second/logs/job_result.txt").read_bytes()
+
+    # One that fails to replace that output leaves what explains it.
+    work.script(FAILS)
+    failed = work.call(*words(address, "--state", "third", "--overwrite"))
+    assert failed.code == 1, failed
+    assert "job_result.txt is there, of the run whose output is there" in failed.output
+    assert (folder / "job_result.txt").read_bytes() == whole
+
+    server.put("explained", "scores.txt.run/report.html", b"a user's")
+    work.script()
+    replaced = work.call(*words(address, "--state", "second", "--overwrite"))
+    assert replaced.code == 0, replaced
+    assert "report.html is there, and no run has put it there: move it away" in replaced.output
+    assert (folder / "report.html").read_bytes() == b"a user's"
+    now = (work.root / "second/logs/job_result.txt").read_bytes()
+    assert (folder / "job_result.txt").read_bytes() == now
 
 
 @pytest.mark.parametrize("said", [False, True])

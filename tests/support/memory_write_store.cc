@@ -114,12 +114,12 @@ std::unique_ptr<store::Object> MemoryWriteStore::Open(const std::string& name,
 }
 
 Status MemoryWriteStore::Put(const std::string& name, const std::string& text,
-                             const store::Expected& expected) {
+                             const store::Expected& expected, const store::Marks& marks) {
   const std::lock_guard lock(mutex_);
   const Fault fault = Begins("put");
   if (fault == Fault::kRefused || fault == Fault::kConflict) return Away();
   if (Status fits = Fits(name, expected); !fits.ok()) return fits;
-  Store(name, text, {});
+  Store(name, text, marks);
   // The request is repeated, and what it has written itself is in its way.
   if (fault != Fault::kLostAnswer) return {};
   return Error{Code::kStale, name + ": what is there is not what was expected"};

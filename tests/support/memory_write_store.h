@@ -60,8 +60,8 @@ class MemoryWriteStore final : public store::WriteStore {
   Result<std::optional<store::Stored>> Look(const std::string& name) override;
   Result<std::optional<Text>> Read(const std::string& name) override;
   std::unique_ptr<store::Object> Open(const std::string& name, const store::Found& found) override;
-  Status Put(const std::string& name, const std::string& text,
-             const store::Expected& expected) override;
+  Status Put(const std::string& name, const std::string& text, const store::Expected& expected,
+             const store::Marks& marks) override;
   Status Remove(const std::string& name) override;
   Result<std::unique_ptr<store::Upload>> Begin(const std::string& name,
                                                const store::Marks& marks) override;

@@ -77,7 +77,7 @@ Status StoredLogs::Begin() {
   return Write(
       kReadmeName,
       [&](const store::Expected& expected) {
-        return store_->Put(Named(kReadmeName), text, expected);
+        return store_->Put(Named(kReadmeName), text, expected, {});
       },
       std::nullopt);
 }
@@ -122,7 +122,9 @@ Status StoredLogs::SendFile(const LogFolder& folder, const std::string& name) {
     if (!text.ok()) return text.error();
     return Write(
         name,
-        [&](const store::Expected& expected) { return store_->Put(Named(name), *text, expected); },
+        [&](const store::Expected& expected) {
+          return store_->Put(Named(name), *text, expected, {});
+        },
         std::nullopt);
   }
   // Its bytes are not sent in vain.

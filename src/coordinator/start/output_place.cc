@@ -7,6 +7,7 @@
 
 #include "coordinator/start/output_folder.h"
 #include "coordinator/start/output_store.h"
+#include "coordinator/start/stored_reports.h"
 #include "output/folder_sink.h"
 #include "output/output_file.h"
 #include "output/store/store_claim.h"
@@ -95,6 +96,13 @@ class StorePlace final : public OutputPlace {
     options.held = held_;
     options.newest = [&ledger] { return ledger.CheckNewest(); };
     return output::MakeStoreSink(files_, *store_, std::move(options));
+  }
+  Status PutReports(const LogFolder& logs, const ledger::Ledger& ledger,
+                    uint32_t generation) override {
+    return PutStoredReports(*store_, logs,
+                            {layout_.output_name, {ledger.run_id(), generation}, [&ledger] {
+                               return ledger.CheckNewest();
+                             }});
   }
   void Stop() override { stop_.request_stop(); }
 

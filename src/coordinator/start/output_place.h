@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "coordinator/log_tree/log_folder.h"
 #include "coordinator/start/config.h"
 #include "coordinator/start/earlier_run.h"
 #include "coordinator/start/layout.h"
@@ -37,6 +38,9 @@ class OutputPlace {
   // None with SummaryOnly. After Hold; the place and the ledger must outlive it.
   virtual std::shared_ptr<output::Sink> MakeSink(const ledger::Ledger& ledger,
                                                  uint32_t generation) = 0;
+  // What explains the run goes beside an output in a store. While it is held, once its logs are
+  // whole.
+  virtual Status PutReports(const LogFolder&, const ledger::Ledger&, uint32_t) { return {}; }
   // Ends what waits for a store.
   virtual void Stop() {}
 };

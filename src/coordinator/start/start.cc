@@ -159,6 +159,10 @@ ServerOptions OptionsOf(const CoordinatorConfig& config, const JobLayout& layout
   options.publish.format = spec.output.format;
   options.publish.columns = ColumnsOf(spec.output);
   options.give_back = [&output] { return output.GiveBack(); };
+  options.put_reports = [&output, &ledger = *opened.ledger,
+                         generation = settings ? settings->generation : 0](const LogFolder& logs) {
+    return output.PutReports(logs, ledger, generation);
+  };
   options.dead_letters = spec.isolate_failures;
   options.state_folder = layout.state_folder;
   options.ready_file = config.ready_file;

@@ -31,7 +31,7 @@ Error Ignored(const store::WriteStore& store, const std::string& name, const cha
 Status Probe(store::WriteStore& store, const std::string& claim, const std::string& name,
              const std::string& text) {
   const store::Expected other{store::Version(kNoVersion)};
-  const Status put = store.Put(claim, text, std::nullopt);
+  const Status put = store.Put(claim, text, std::nullopt, {});
   if (put.ok()) return Ignored(store, name, "If-None-Match: *");
   if (put.error().code != Code::kStale) return put;
   const Result<std::unique_ptr<store::Upload>> upload = store.Begin(claim, {});
@@ -63,7 +63,7 @@ Result<bool> TakeOver(store::WriteStore& store, const Files& files, const std::s
   const Judged judged =
       JudgeClaim(files, options, (*there)->text, store.Location(held.path), store.Location(name));
   if (!judged.over) return judged.refused.error();
-  const Status put = store.Put(held.path, held.text, (*there)->version);
+  const Status put = store.Put(held.path, held.text, (*there)->version, {});
   if (put.ok()) return true;
   return put.error().code == Code::kStale ? Result<bool>(false) : put.error();
 }
@@ -74,7 +74,7 @@ Result<HeldOutput> ClaimInStore(store::WriteStore& store, const Files& files,
                                 const std::string& name, const ClaimOptions& options) {
   const HeldOutput held{ClaimOf(name), ClaimText(options.owner)};
   for (int i = 0; i < kTries; ++i) {
-    const Status put = store.Put(held.path, held.text, std::nullopt);
+    const Status put = store.Put(held.path, held.text, std::nullopt, {});
     if (!put.ok() && put.error().code != Code::kStale) return put.error();
     if (!put.ok()) {
       const Result<bool> taken = TakeOver(store, files, name, options, held);
@@ -105,7 +105,7 @@ Status KeepInStore(store::WriteStore& store, const HeldOutput& held) {
                                store.Location(held.path),
                                other ? "job " + Named(*other) : "which one is not to be seen")};
     }
-    const Status put = store.Put(held.path, held.text, std::nullopt);
+    const Status put = store.Put(held.path, held.text, std::nullopt, {});
     if (put.ok() || put.error().code != Code::kStale) return put;
   }
   return Error{Code::kUnavailable,

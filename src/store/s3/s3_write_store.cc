@@ -27,7 +27,7 @@ HttpHeader ConditionOf(const Expected& expected) {
   return {"If-Match", fmt::format("\"{}\"", expected->bytes())};
 }
 
-HttpHeaders HeadersOf(const Encryption& encryption) {
+HttpHeaders HeadersOfEncryption(const Encryption& encryption) {
   HttpHeaders headers;
   if (encryption.algorithm.empty()) return headers;
   headers.push_back({"x-amz-server-side-encryption", encryption.algorithm});
@@ -124,7 +124,7 @@ class S3Upload final : public Upload {
 class S3WriteStore final : public WriteStore {
  public:
   S3WriteStore(std::unique_ptr<Bucket> bucket, const Encryption& encryption)
-      : bucket_(std::move(bucket)), encryption_(HeadersOf(encryption)) {}
+      : bucket_(std::move(bucket)), encryption_(HeadersOfEncryption(encryption)) {}
 
   std::string Location(const std::string& name) const override {
     return bucket_->address().Url(name);
@@ -153,10 +153,11 @@ class S3WriteStore final : public WriteStore {
     return MakeObject(*bucket_, KeyOf(name), found);
   }
 
-  Status Put(const std::string& name, const std::string& text, const Expected& expected) override {
+  Status Put(const std::string& name, const std::string& text, const Expected& expected,
+             const Marks& marks) override {
     Question question = About(Action::kWrite, name);
     question.method = "PUT";
-    question.headers = encryption_;
+    question.headers = HeadersOf(marks);
     question.headers.push_back(ConditionOf(expected));
     question.body = text;
     question.repeats_conflicts = true;
@@ -177,10 +178,7 @@ class S3WriteStore final : public WriteStore {
     Question question = About(Action::kWrite, name);
     question.method = "POST";
     question.query = "uploads=";
-    question.headers = encryption_;  // its parts are encrypted as it is
-    for (const auto& [mark, value] : marks) {
-      question.headers.push_back({std::string(kMark) + mark, value});
-    }
+    question.headers = HeadersOf(marks);  // its parts are encrypted as it is
     const Result<HttpResponse> answer = bucket_->Ask(std::move(question));
     if (!answer.ok()) return answer.error();
     Result<std::string> id = ParseUploadId(answer->body);
@@ -197,6 +195,14 @@ class S3WriteStore final : public WriteStore {
   }
 
  private:
+  // Of a new object.
+  HttpHeaders HeadersOf(const Marks& marks) const {
+    HttpHeaders headers = encryption_;
+    for (const auto& [mark, value] : marks) {
+      headers.push_back({std::string(kMark) + mark, value});
+    }
+    return headers;
+  }
   std::string KeyOf(const std::string& name) const { return bucket_->address().KeyOf(name); }
   Question About(Action action, const std::string& name) const {
     Question question;

@@ -29,7 +29,8 @@ class Asked:
         elif "uploadId" in self.query:
             self.what = {"POST": "complete", "DELETE": "end"}.get(method, method)
         else:
-            self.what = {"PUT": "put", "HEAD": "look", "DELETE": "remove"}.get(method, "read")
+            put = "report" if ".run/" in self.path else "put"
+            self.what = {"PUT": put, "HEAD": "look", "DELETE": "remove"}.get(method, "read")
 
     @property
     def of_claim(self):

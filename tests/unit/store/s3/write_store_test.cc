@@ -88,7 +88,7 @@ TEST(S3WriteStore, WhatIsWrittenIsEncryptedAsTheJobSays) {
     const size_t before = server.heard().size();
     const auto store = StoreAt(server, encryption);
     ASSERT_TRUE(SendAndComplete(*store).ok());
-    ASSERT_TRUE(store->Put("claim", "text", {}).ok());
+    ASSERT_TRUE(store->Put("claim", "text", {}, {{"parallelrun-run", "8"}}).ok());
     const std::vector<Heard> heard = server.heard();
     ASSERT_EQ(heard.size(), before + 5);
     for (size_t i = 0; i < 5; ++i) {
@@ -101,6 +101,7 @@ TEST(S3WriteStore, WhatIsWrittenIsEncryptedAsTheJobSays) {
     }
     EXPECT_EQ(heard[before].Header("x-amz-meta-parallelrun-run"), "7");
     EXPECT_EQ(heard[before + 4].Header("If-None-Match"), "*");
+    EXPECT_EQ(heard[before + 4].Header("x-amz-meta-parallelrun-run"), "8");
   }
 }
 
@@ -169,7 +170,7 @@ TEST(S3WriteStore, ASmallObjectIsPutOnItsConditionAndAConflictIsTriedAgain) {
                          : SmallS3::Reply(200, "", "ETag: \"p\"\r\n"));
     return true;
   });
-  ASSERT_TRUE(StoreAt(server)->Put("a", "text", std::nullopt).ok());
+  ASSERT_TRUE(StoreAt(server)->Put("a", "text", std::nullopt, {}).ok());
   EXPECT_EQ(server.heard().size(), 2u);
   EXPECT_EQ(server.heard().back().Header("If-None-Match"), "*");
   EXPECT_EQ(server.heard().back().body, "text");
@@ -179,7 +180,7 @@ TEST(S3WriteStore, ASmallObjectIsPutOnItsConditionAndAConflictIsTriedAgain) {
     connection.Write(SmallS3::Reply(404, SmallS3::ErrorXml("NoSuchKey")));
     return true;
   });
-  EXPECT_EQ(StoreAt(gone)->Put("a", "text", Version("e")).error().code, Code::kStale);
+  EXPECT_EQ(StoreAt(gone)->Put("a", "text", Version("e"), {}).error().code, Code::kStale);
   EXPECT_TRUE(StoreAt(gone)->Remove("a").ok());
 }
 
