@@ -92,9 +92,29 @@ class Checker {
                  "leave it out, run() gets the paths of a volume's files");
       }
     }
+    CheckManifests();
     CheckSideInputs();
     if (!HasProblem("spec.output")) CheckOutputStore();
     if (!HasProblem("spec.logs")) CheckLogStore();
+  }
+
+  void CheckManifests() {
+    for (size_t i = 0; i < spec_.inputs.size(); ++i) {
+      const Input& input = spec_.inputs[i];
+      const std::string field = JoinPath("spec.inputs", i);
+      if (!input.manifest || HasProblem(field)) continue;
+      if (input.kind != InputKind::kFiles || !input.store.empty()) {
+        AddError(problems_, field + ".manifest", "names files on a volume",
+                 "write files with a volume, or leave it out");
+      } else if (!input.pattern.empty() || !input.exclude.empty()) {
+        AddError(problems_, field + ".manifest",
+                 "stands beside a pattern or an exclude, which choose from a listing",
+                 "keep one of them");
+      } else if (!input.partition_format.empty()) {
+        AddError(problems_, field + ".manifest", "stands beside a partitionFormat",
+                 "keep one of them");
+      }
+    }
   }
 
   void CheckSideInputs() {

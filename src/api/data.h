@@ -80,6 +80,12 @@ struct TabularOptions {
   bool operator==(const TabularOptions&) const = default;
 };
 
+// The file that names the files of an input, one a line.
+struct Manifest {
+  std::string path;  // relative to the volume of the input
+  bool operator==(const Manifest&) const = default;
+};
+
 struct Input {
   std::string name;
   InputKind kind = InputKind::kFiles;
@@ -87,8 +93,9 @@ struct Input {
   std::string store = {};    // empty: it lies on the volume
   std::string pattern = {};  // empty: every file
   std::vector<std::string> exclude = {};
-  Access access = Access::kPath;      // kFiles only; kUri wants a store
-  std::string partition_format = {};  // relative to the path; empty: none
+  Access access = Access::kPath;          // kFiles only; kUri wants a store
+  std::string partition_format = {};      // relative to the path; empty: none
+  std::optional<Manifest> manifest = {};  // kFiles only; of what lies below the path
   AllowEmpty allow_empty = AllowEmpty::kNever;
   TabularOptions tabular = {};  // kTabular only
   bool operator==(const Input&) const = default;

@@ -9,6 +9,7 @@
 #include "job/record_codec.h"
 #include "plan/columns/parquet_types.h"
 #include "plan/columns/types_json.h"
+#include "plan/manifest_pin.h"
 #include "plan/source.h"
 
 namespace parallelrun::coordinator {
@@ -21,6 +22,7 @@ constexpr size_t kColumnsLine = 2000;   // bytes of what is told of an input's c
 constexpr size_t kWarnedColumns = 500;  // bytes of the names in a warning of them
 
 std::string LineOfColumns(const std::string& types, const plan::PlanInput& input) {
+  if (!input.manifest.path.empty()) return "";
   if (input.kind == plan::PlanKind::kParquet) {
     return plan::ParquetColumnsLine(types, kColumnsLine) +
            plan::ParquetNullsWarning(types, kWarnedColumns);
@@ -29,9 +31,15 @@ std::string LineOfColumns(const std::string& types, const plan::PlanInput& input
   return table.ok() ? plan::ColumnsLine(*table, input, kColumnsLine) : "";
 }
 
-// The columns that the files must have that are not planned yet.
+// The columns that the files must have that are not planned yet, or the manifest that names them.
 Status KeepTypes(std::string_view types, plan::PlanInput& input) {
   input.decide_types = false;
+  if (!input.manifest.path.empty()) {
+    const Result<store::Version> manifest = plan::ManifestIn(types);
+    if (!manifest.ok()) return manifest.error();
+    input.manifest.planned = *manifest;
+    return {};
+  }
   if (input.kind == plan::PlanKind::kParquet) return {};
   const Result<plan::TypedTable> table = plan::TypesFromJson(types);
   if (!table.ok()) return table.error();

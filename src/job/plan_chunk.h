@@ -15,7 +15,7 @@ namespace parallelrun::job {
 
 // What each file of a chunk was when it was listed: bytes that the store of the input has given,
 // and only that reads (store/store.h). Of a file of a folder: 16 bytes, size and modification time.
-// This one is of a file that nobody has looked at.
+// This one is of a file that nobody has looked at, or that was not there.
 constexpr std::string_view kNoVersion("\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16);
 
 // Mini-batches of one size.

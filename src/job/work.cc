@@ -42,7 +42,8 @@ void PutFiles(Encoder& to, Naming naming, std::string_view root, std::string_vie
   to.Text(root);
   to.Text(names);
   for (size_t i = 0; i < files; ++i) {
-    if (naming != Naming::kUrls) {
+    const bool nobody_looked = naming == Naming::kPaths && versions[i] == kNoVersion;
+    if (naming != Naming::kUrls && !nobody_looked) {
       PutVersion(to, naming == Naming::kObjects, versions[i]);
     } else {  // nothing is to be compared
       to.U64(std::numeric_limits<uint64_t>::max());

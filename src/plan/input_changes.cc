@@ -8,12 +8,14 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 
 #include "base/escape.h"
 #include "plan/chunk_files.h"
 #include "plan/listing.h"
+#include "plan/manifest_store.h"
 #include "plan/row_files.h"
 #include "plan/source.h"
 
@@ -121,11 +123,17 @@ class Comparison {
   Status List(uint32_t number) {
     const PlanInput& input = inputs_[number];
     if (input.kind == PlanKind::kRanks) return {};
+    const bool by_manifest = !input.manifest.path.empty();
     const bool to_the_end = plan_ended_ || number < end_.input;
     // Groups are not planned in the order of the names: the planner itself refuses to go on when
-    // other files are there than it grouped.
-    const bool in_order = input.partition_keys.empty();
+    // other files are there than it grouped. A manifest has an order of its own.
+    const bool in_order = input.partition_keys.empty() && !by_manifest;
     store::Store& store = *stores_[number];
+    if (by_manifest) {
+      const Result<bool> same = IsSameManifest(number);
+      if (!same.ok()) return same.error();
+      if (!*same) return {};
+    }
     Listing listing(input, store);
     std::optional<RowFiles> rows;
     while (true) {
@@ -148,11 +156,29 @@ class Comparison {
         }
         if (HasItems(input, *rows, name)) Add(changes_.added, input, path, "");
       }
+      if (by_manifest && !to_the_end && name == end_.last_name) return {};
     }
   }
 
+  // Of another one nobody could tell what its files have to do with those that were planned: it is
+  // one difference in place of theirs.
+  Result<bool> IsSameManifest(uint32_t number) {
+    const PlanInput& input = inputs_[number];
+    store::Store& store = *stores_[number];
+    const store::Version& planned = input.manifest.planned;
+    const auto now = store.Stat(kManifestItself);
+    if (!now.ok()) return now.error().With(PlaceOf(input));
+    if (planned.bytes().empty() || (*now && store.IsStill(planned, (*now)->version))) return true;
+    Add(changes_.differ, input, input.manifest.path,
+        *now ? store.Difference(planned, (*now)->version) : "is gone");
+    other_manifest_.insert(number);
+    return false;
+  }
+
+  // Of what was not there when a manifest named it no mini-batch has read anything.
   void Compare(Planned& planned, const store::Store& store, const store::Version& now) {
     const bool same = planned.HasVersion(DigestOf(now.bytes())) ||
+                      planned.HasVersion(DigestOf(job::kNoVersion)) ||
                       planned.HasVersion(DigestOf(store.AsBefore(now).bytes()));
     planned.set_found(same ? Planned::kSame : Planned::kChanged);
     if (planned.found() == Planned::kChanged && now_.size() < InputChanges::kMostNamed) {
@@ -173,6 +199,7 @@ class Comparison {
   // Reads the plan again, for the names and for what the files were.
   Status NameDifferences() {
     return read_([this](const job::PlanChunkRecord& chunk) {
+      if (other_manifest_.contains(chunk.input)) return;
       EachPlannedFile(chunk, [&](std::string_view path, std::string_view before) {
         Planned* planned = Find(DigestOf(chunk.input, path));
         if (planned == nullptr || planned->found() == Planned::kSame) return;
@@ -197,6 +224,7 @@ class Comparison {
   // In blocks: an array that grows is there twice while it is copied.
   std::deque<Planned> planned_;
   std::map<uint64_t, store::Version> now_;  // of the first changed files
+  std::set<uint32_t> other_manifest_;       // inputs that have another one by now
   InputChanges changes_;
 };
 

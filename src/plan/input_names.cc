@@ -32,12 +32,13 @@ bool IsAtOrBelow(std::string_view place, std::string_view folder) {
 InputNames::InputNames(const PlanInput& input)
     : root_(WithoutSlash(input.root)),
       kind_(input.kind),
+      by_manifest_(!input.manifest.path.empty()),
       pattern_text_(input.pattern),
       pattern_(input.pattern),
       exclude_(input.exclude.begin(), input.exclude.end()) {}
 
 bool InputNames::Means(std::string_view path) const {
-  return (!Hidden(path) || Hidden(pattern_text_)) && MeansRoot(path);
+  return by_manifest_ || ((!Hidden(path) || Hidden(pattern_text_)) && MeansRoot(path));
 }
 
 bool InputNames::MeansRoot(std::string_view name) const {
@@ -73,10 +74,11 @@ bool InputNames::Excluded(std::string_view path) const {
 void ShareNames(std::vector<PlanInput>& inputs) {
   for (size_t i = 1; i < inputs.size(); ++i) {
     PlanInput& input = inputs[i];
-    if (input.kind == PlanKind::kRanks) continue;
+    if (input.kind == PlanKind::kRanks || !input.manifest.path.empty()) continue;
     for (size_t j = 0; j < i; ++j) {
       const PlanInput& other = inputs[j];
       if (other.kind != input.kind || other.store != input.store) continue;
+      if (!other.manifest.path.empty()) continue;
       const std::string_view mine = WithoutSlash(input.root);
       const std::string_view theirs = WithoutSlash(other.root);
       if (!IsAtOrBelow(mine, theirs) && !IsAtOrBelow(theirs, mine)) continue;

@@ -1,5 +1,5 @@
 // Which files an input means, by their names alone, and which of them an input before it means too.
-// Pure; immutable and thread-safe.
+// One with a manifest means whatever that names. Pure; immutable and thread-safe.
 #pragma once
 
 #include <string>
@@ -32,6 +32,7 @@ class InputNames {
 
   std::string root_;  // without a slash at its end
   PlanKind kind_;
+  bool by_manifest_;
   std::string pattern_text_;
   Glob pattern_;
   std::vector<Glob> exclude_;
@@ -40,7 +41,8 @@ class InputNames {
 // Sets PlanInput::before: a file that several inputs mean belongs to the first of them, since its
 // rows would be there twice. Only among inputs of one kind and one store: rows of a table, and the
 // file itself, are different items. Names are compared as they are written: a link to a folder, or
-// a volume that is there under two names, is another place.
+// a volume that is there under two names, is another place. What a manifest names is known once it
+// is read, so that an input with one shares nothing.
 void ShareNames(std::vector<PlanInput>& inputs);
 
 }  // namespace parallelrun::plan

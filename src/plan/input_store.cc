@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "plan/manifest_store.h"
 #include "plan/object_or_prefix.h"
 #include "store/folder/folder_store.h"
 #include "store/object_stores.h"
@@ -66,8 +67,10 @@ std::unique_ptr<store::Store> OpenObjects(const std::map<std::string, store::Wis
 
 OpenStore FolderStores(const Files& files, std::vector<std::string> forbidden) {
   return [&files, forbidden = std::move(forbidden)](const PlanInput& input) {
-    return store::MakeFolderStore(files,
-                                  {.path = input.root, .forbidden = forbidden, .stop = input.stop});
+    auto folder = store::MakeFolderStore(
+        files, {.path = input.root, .forbidden = forbidden, .stop = input.stop});
+    if (input.manifest.path.empty()) return folder;
+    return MakeManifestStore(files, input, std::move(folder), forbidden);
   };
 }
 

@@ -11,9 +11,9 @@
 
 namespace parallelrun::plan {
 
-// Every input is a folder or a file of a volume. `forbidden` are absolute folders that a listing
-// must not meet (output, state, logs); meeting one is kInvalid with what to do. `files` outlives
-// what is opened.
+// Every input is a folder or a file of a volume, or what a manifest names in one. `forbidden` are
+// absolute folders that a listing must not meet (output, state, logs); meeting one is kInvalid with
+// what to do. `files` outlives what is opened.
 OpenStore FolderStores(const Files& files, std::vector<std::string> forbidden = {});
 
 // An input is that, or names one of `stores` (how each is asked, by name), which must be there.

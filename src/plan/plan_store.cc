@@ -114,7 +114,7 @@ Status PlanStore::AddReading(const job::JobState& state, job::WorkMaker& maker) 
   const auto types = state.types().find(index);
   if (types != state.types().end() && input.kind == PlanKind::kParquet) {
     members = ParquetFormatMembers(types->second);
-  } else if (types != state.types().end()) {
+  } else if (types != state.types().end() && input.kind == PlanKind::kDelimited) {
     const Result<TypedTable> table = TypesFromJson(types->second);
     if (!table.ok()) return table.error();
     members = FormatMembers(*table, input);

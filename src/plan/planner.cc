@@ -10,6 +10,8 @@
 #include "job/record_codec.h"
 #include "plan/columns/decide_parquet.h"
 #include "plan/columns/decide_types.h"
+#include "plan/manifest_pin.h"
+#include "plan/manifest_store.h"
 #include "plan/row_files.h"
 #include "plan/source.h"
 #include "plan/table_logs.h"
@@ -169,10 +171,20 @@ struct Planner::State {
     return Result<std::optional<std::string>>(std::nullopt);
   }
 
-  // A record of the types of the input's columns; nullopt where there is no table.
+  // A record of the types of the input's columns, or of its manifest; nullopt where there is none.
   Result<std::optional<std::string>> TakeTypes(PlanInput& input) {
     input.decide_types = false;
     std::string record;
+    if (!input.manifest.path.empty()) {
+      const auto manifest = store->Stat(kManifestItself);
+      if (!manifest.ok()) return manifest.error().With(PlaceOf(input));
+      if (!*manifest) return Chunk(std::nullopt);
+      input.manifest.planned = (*manifest)->version;
+      store = open(input);  // one that asks for this manifest
+      const std::string pin = PinOf(input.manifest.planned);
+      job::EncodeRecord(job::TypesRecord{at.input, pin}, record);
+      return Chunk(std::move(record));
+    }
     if (input.kind == PlanKind::kParquet) {
       const auto parquet = DecideParquetTypes(input, *store);
       if (!parquet.ok()) return parquet.error();
@@ -240,8 +252,10 @@ struct Planner::State {
   }
 
   void TellEmpty(const PlanInput& input) {
-    notes.push_back(fmt::format("{}: EMPTY: no item below {}, which allowEmpty: {} permits",
-                                PlaceOf(input), Printable(input.root, 4096),
+    const bool listed = input.manifest.path.empty();
+    notes.push_back(fmt::format("{}: EMPTY: no item {} {}, which allowEmpty: {} permits",
+                                PlaceOf(input), listed ? "below" : "in",
+                                Printable(listed ? input.root : input.manifest.path, 4096),
                                 api::EnumWord(input.allow_empty)));
   }
 
@@ -255,6 +269,12 @@ struct Planner::State {
   }
 
   Error NothingFound(const PlanInput& input) const {
+    if (!input.manifest.path.empty()) {
+      return {Code::kInvalid,
+              fmt::format("{}: the manifest {} names no file: write one path a line, or correct "
+                          "manifest.path",
+                          PlaceOf(input), Printable(input.manifest.path, 4096))};
+    }
     const std::string matched =
         input.pattern.empty() ? "" : fmt::format(" matches pattern {}", input.pattern);
     const std::string left_out =

@@ -30,6 +30,12 @@ enum class PlanKind { kFiles, kDelimited, kParquet, kJsonLines, kRanks };
 
 constexpr uint64_t kAllItems = UINT64_MAX;
 
+// The file that names the items of an input (manifest_store.h).
+struct PlanManifest {
+  std::string path;             // absolute; empty: the input is what its folder holds
+  store::Version planned = {};  // that items were planned of; empty: none yet, or any
+};
+
 // One input with its volume resolved to a folder.
 struct PlanInput {
   std::string name;     // of the input, for messages
@@ -45,14 +51,16 @@ struct PlanInput {
   // kDelimited only. With the header of the first file, that of the first one that is not empty
   // stands for all; a later file that repeats it has it taken off.
   api::TabularOptions tabular = {.delimiter = ","};
-  // The types of the columns are decided in front of the first chunk; Next() gives them.
+  // The types of the columns, or which manifest counts, are decided in front of the first chunk;
+  // Next() gives them.
   bool decide_types = false;
   // Once they are: the columns that each file with a header of its own must have. Empty: any.
   std::vector<std::string> columns = {};
   // By name, the store that it lies in, whose URL is then the begin of the root; empty: a folder of
   // a volume.
   std::string store = {};
-  bool is_prefix = false;  // in a store: the root is never one object
+  bool is_prefix = false;      // in a store: the root is never one object
+  PlanManifest manifest = {};  // kFiles of a volume; what it names lies below the root
   bool urls = false;  // kFiles in a store: Work has the URLs of the objects, which nobody fetches
   api::AllowEmpty allow_empty = api::AllowEmpty::kNever;
   // An output that has something in it would be replaced by one of no row.
@@ -98,13 +106,13 @@ class Planner {
   ~Planner();
 
   // The next chunk as an encoded record (job/records.h), in front of an input's first one perhaps
-  // the types of its columns, or nullopt at the end of the last input.
+  // the types of its columns, or its manifest, or nullopt at the end of the last input.
   // Errors name input, folder and file: kNotFound for a missing root, kInvalid for a forbidden
   // folder, a table that has a log of its own, a symbolic link to nowhere, an encoding
   // or delimiter that cannot be cut, a file that does not match the partition format or is no
-  // Parquet, an input without files or rows, and one that changed while its groups were planned;
-  // else what the file system says. An input that may be empty is passed over, and a note says so.
-  // After an error the planner is done: make a new one.
+  // Parquet, an input without files or rows, one that changed while its groups were planned, and
+  // what is wrong with a manifest; else what the file system says. An input that may be empty is
+  // passed over, and a note says so. After an error the planner is done: make a new one.
   Result<std::optional<std::string>> Next();
 
   // What people are told of the inputs whose listing has ended since the last call: names that were

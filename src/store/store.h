@@ -113,7 +113,7 @@ class Store {
   // Whether the root is there, though a listing may give nothing of it: a folder, a bucket, and of
   // a prefix where any key begins so, as that of the mark by which consoles make a folder.
   virtual Result<bool> IsThere() = 0;
-  // What is there under a name; nothing where that is gone.
+  // What is there under a name; nothing where that is gone, or is no object, as a folder.
   virtual Result<std::optional<Found>> Stat(const std::string& name) = 0;
   // Opens what is there now, for reading from front to back or anywhere. kNotFound: it is gone.
   virtual Result<std::unique_ptr<Object>> Open(const std::string& name) = 0;

@@ -153,6 +153,18 @@ const FieldList& InputFields() {
           "Names parts of each file's path below the input's path, as {user}/{season}/{genre}.wav; "
           "the whole path must match. {} is any part of a name that is no column.",
           ReadPartitionFormat),
+      Both<Input>(
+          "manifest", Object(ManifestFields()),
+          "Of files on a volume: the file that names the items, in its order, in place of a "
+          "listing.",
+          [](const Input& input) {
+            return input.manifest ? WriteFields(ManifestFields(), &*input.manifest)
+                                  : nlohmann::json();
+          },
+          [](const Value& map, Input& input, Target target) {
+            ReadObject(map, ManifestFields(), &input.manifest.emplace(), target);
+          })
+          .Otherwise("a listing"),
       Bound("allowEmpty", &Input::allow_empty, WordsOf<AllowEmpty>(),
             "Whether it may have no item: Never (if not given); Existing, where a file without "
             "rows, or a folder, is there; Missing, also where nothing is, or no file matches, and "

@@ -12,6 +12,7 @@ const FieldList& EnvironmentFields();      // pods.cc: of Environment
 const FieldList& CoordinatorFields();      // pods.cc: of CoordinatorOptions
 const FieldList& InputFields();            // inputs.cc: of Input
 const FieldList& TabularFields();          // tabular.cc: of Input, where it is a table
+const FieldList& ManifestFields();         // inputs.cc: of Manifest
 const FieldList& SideInputFields();        // inputs.cc: of SideInput
 const FieldList& StoreFields();            // stores.cc: of ObjectStore
 const FieldList& StoreCredentialFields();  // stores.cc: of StoreCredentials

@@ -8,13 +8,17 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <set>
 #include <system_error>
 
 #include "base/escape.h"
+#include "base/files.h"
 #include "cli/run/programs.h"
 #include "coordinator/start/object_mount.h"
 #include "plan/input_names.h"
+#include "plan/input_store.h"
+#include "store/store.h"
 
 namespace parallelrun::cli {
 namespace {
@@ -55,6 +59,33 @@ bool CountFiles(const plan::PlanInput& input, InputSize& size) {
     if (!unknown) size.bytes += bytes;
   }
   return !error;
+}
+
+// What is wrong with the front of a manifest; a listing of it tells the rest.
+std::string CheckManifest(const plan::PlanInput& input, InputSize& size) {
+  const std::unique_ptr<Files> files = MakeSystemFiles();
+  const std::unique_ptr<store::Store> store = plan::FolderStores(*files)(input);
+  const auto any = [](std::string_view) { return true; };
+  const auto listing = store->List({any, any}, "");
+  const bool may_be_missing = input.allow_empty == api::AllowEmpty::kMissing;
+  if (!listing.ok() && may_be_missing && listing.error().code == Code::kNotFound) return "";
+  if (!listing.ok()) return listing.error().message;
+  for (uint64_t seen = 0; seen < kMostNamesOfInput; ++seen) {
+    const auto next = (*listing)->Next();
+    if (!next.ok()) return next.error().message;
+    if (!*next && seen == 0 && input.allow_empty == api::AllowEmpty::kNever) {
+      return fmt::format(
+          "the manifest {} names no file: write one path a line, or correct "
+          "manifest.path",
+          Shown(input.manifest.path));
+    }
+    if (!*next) return "";
+    const auto found = store->Stat(std::string((*next)->name));
+    ++size.files;
+    if (found.ok() && *found) size.bytes += (*found)->size;
+  }
+  size.more = true;
+  return "";
 }
 
 std::string LabelOf(const RunRequest& request, const plan::PlanInput& input) {
@@ -127,12 +158,13 @@ std::string CheckInput(const plan::PlanInput& input, InputSize& size) {
   if (eaccess(input.root.c_str(), folder ? R_OK | X_OK : R_OK) != 0) {
     return fmt::format("{} cannot be read: {}", Shown(input.root), std::strerror(errno));
   }
-  if (found.type() == fs::file_type::regular) {
+  if (found.type() == fs::file_type::regular && input.manifest.path.empty()) {
     ++size.files;
     size.bytes += fs::file_size(input.root, error);
     return "";
   }
-  if (!folder) return "";
+  if (!folder && input.manifest.path.empty()) return "";
+  if (!input.manifest.path.empty()) return CheckManifest(input, size);
   InputSize own;
   const bool all = CountFiles(input, own);
   size.files += own.files;
@@ -207,6 +239,7 @@ std::vector<std::string> CheckJobFile(LocalJob job) {
     seen.pattern = input.pattern;
     seen.exclude = input.exclude;
     seen.allow_empty = input.allow_empty;
+    if (input.manifest) seen.manifest.path = Absolute(volume->second, input.manifest->path);
   }
   InputSize size;
   const std::vector<std::string> inputs = CheckInputs(job, {}, size);

@@ -25,6 +25,7 @@
 #include "plan/columns/types_json.h"
 #include "plan/input_changes.h"
 #include "plan/input_store.h"
+#include "plan/manifest_pin.h"
 #include "plan/source.h"
 
 namespace parallelrun::coordinator {
@@ -56,7 +57,14 @@ Result<plan::InputChanges> Compare(const JobLayout& layout, const Opened& opened
     }
     return {};
   };
-  return plan::FindInputChanges(read, state.plan_ended(), layout.inputs,
+  std::vector<plan::PlanInput> inputs = layout.inputs;
+  for (const auto& [index, types] : state.types()) {
+    if (index >= inputs.size() || inputs[index].manifest.path.empty()) continue;
+    const Result<store::Version> manifest = plan::ManifestIn(types);
+    if (!manifest.ok()) return manifest.error();
+    inputs[index].manifest.planned = *manifest;
+  }
+  return plan::FindInputChanges(read, state.plan_ended(), inputs,
                                 plan::InputStores(files, layout.forbidden, layout.stores),
                                 [&] { starting.Step(); });
 }
@@ -64,6 +72,7 @@ Result<plan::InputChanges> Compare(const JobLayout& layout, const Opened& opened
 // What is written anew for columns that are decided names some of them.
 Status CheckTypes(const JobLayout& layout, const job::JobState& state) {
   for (const auto& [index, types] : state.types()) {
+    if (index < layout.inputs.size() && !layout.inputs[index].manifest.path.empty()) continue;
     const Result<plan::TypedTable> table = plan::TypesFromJson(types);
     if (!table.ok()) return table.error();
     if (index >= layout.inputs.size()) continue;

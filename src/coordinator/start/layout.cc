@@ -121,6 +121,13 @@ Status AddInput(const api::JobSpec& spec, size_t index, const Volumes& volumes, 
   const bool table =
       plan.kind == plan::PlanKind::kDelimited || plan.kind == plan::PlanKind::kParquet;
   plan.decide_types = table && input.tabular.typing == api::Typing::kOnce;
+  if (input.manifest) {
+    Result<std::string> manifest =
+        Resolve({input.from.volume, input.manifest->path}, volumes, field + ".manifest");
+    if (!manifest.ok()) return manifest.error();
+    plan.manifest.path = std::move(*manifest);
+    plan.decide_types = true;
+  }
   layout.inputs.push_back(std::move(plan));
   return {};
 }

@@ -71,6 +71,10 @@ class FolderStore final : public Store {
       return going.error();
     }
     const Result<FileFacts> facts = (*root)->folder->Stat(name, Links::kFollow);
+    // A listing has no such names, and whoever names one of his own accord means a file.
+    const bool other =
+        facts.ok() && (facts->kind == EntryKind::kFolder || facts->kind == EntryKind::kOther);
+    if (other) return std::optional<Found>();
     if (facts.ok()) return std::optional(FoundAs(*facts));
     if (facts.error().code == Code::kNotFound) return std::optional<Found>();
     return facts.error();

@@ -81,6 +81,23 @@ TEST(WorkTest, FilesOfAMiniBatch) {
   EXPECT_TRUE(rest.Done());
 }
 
+// What a manifest names and is not there: whoever opens it finds out.
+TEST(WorkTest, NothingIsComparedOfAFileThatNobodyLookedAt) {
+  const WorkMaker maker =
+      Maker({7, 70, 0, FilesChunk{2, "/in", "a\0b"sv, {kNoVersion, FileVersion(2, 20)}}});
+  const std::string work = maker.Make(0);
+  Decoder from(work);
+  const Head head(from);
+  EXPECT_EQ(head.items, 2u);
+  EXPECT_EQ(from.Text(), "/in");
+  EXPECT_EQ(from.Text(), "a\0b"sv);
+  EXPECT_EQ(from.U64(), UINT64_MAX);
+  EXPECT_EQ(from.I64(), 0);
+  EXPECT_EQ(from.U64(), 2u);
+  EXPECT_EQ(from.I64(), 20);
+  EXPECT_TRUE(from.Done());
+}
+
 TEST(WorkTest, SliceOfAMiniBatch) {
   const std::string work = Maker(kSlices).Make(2);
   Decoder from(work);

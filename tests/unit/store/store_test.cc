@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -233,6 +234,17 @@ TEST(FolderStoreTest, AVersionIsSizeAndModificationTime) {
   to.U64(3);
   to.I64(facts.modified_ns);
   EXPECT_EQ(found.version.bytes(), bytes);
+}
+
+// A listing gives neither, and what a manifest names is a file.
+TEST(FolderStoreTest, WhatIsNoFileIsNotThere) {
+  const OnDisk place;
+  place.Put("in/a", "123");
+  ASSERT_EQ(mkfifo((place.root() + "/pipe").c_str(), 0600), 0);
+  const auto store = MakeFolderStore(DiskFiles(), {place.root()});
+  EXPECT_TRUE(store->Stat("in/a").value());
+  EXPECT_FALSE(store->Stat("in").value());
+  EXPECT_FALSE(store->Stat("pipe").value());
 }
 
 // Names are relative to the folder that was opened, so that a volume is not asked about its path

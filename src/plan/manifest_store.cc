@@ -1,0 +1,285 @@
+#include "plan/manifest_store.h"
+
+#include <spdlog/fmt/fmt.h>
+#include <xxhash.h>
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "base/escape.h"
+#include "job/plan_chunk.h"
+#include "plan/manifest_reader.h"
+#include "plan/source.h"
+#include "store/folder/folder_store.h"
+
+namespace parallelrun::plan {
+namespace {
+
+std::string ShownPath(std::string_view path) { return Printable(path, 4096); }
+
+// The digests of the names that were read: 8 bytes each, in a table that is at most three quarters
+// full.
+class SeenNames {
+ public:
+  // False: it was there.
+  bool Add(std::string_view name) {
+    if ((count_ + 1) * 4 > slots_.size() * 3) Grow();
+    const uint64_t digest = XXH3_64bits(name.data(), name.size());
+    if (!Put(digest == kFree ? 1 : digest)) return false;
+    ++count_;
+    return true;
+  }
+
+ private:
+  static constexpr uint64_t kFree = 0;
+
+  bool Put(uint64_t digest) {
+    const size_t last = slots_.size() - 1;  // their number is a power of two
+    for (size_t at = digest & last;; at = (at + 1) & last) {
+      if (slots_[at] == digest) return false;
+      if (slots_[at] != kFree) continue;
+      slots_[at] = digest;
+      return true;
+    }
+  }
+
+  void Grow() {
+    std::vector<uint64_t> before(slots_.size() * 2, kFree);
+    before.swap(slots_);
+    for (const uint64_t digest : before) {
+      if (digest != kFree) Put(digest);
+    }
+  }
+
+  std::vector<uint64_t> slots_ = std::vector<uint64_t>(1024, kFree);
+  size_t count_ = 0;
+};
+
+// Which folders must not be met, by the places that they are after all links.
+class ForbiddenFolders {
+ public:
+  ForbiddenFolders(const Files& files, const std::vector<std::string>& folders) : files_(files) {
+    for (const std::string& folder : folders) {
+      if (const Result<std::string> real = files_.RealPath(folder); real.ok()) {
+        real_.push_back(*real);
+      }
+    }
+  }
+
+  // Whether a folder is one of them, or lies in one. Where nothing is, nothing is met.
+  bool Has(const std::string& folder) {
+    if (folder == last_) return last_is_;
+    const Result<std::string> real = files_.RealPath(folder);
+    last_ = folder;
+    last_is_ = false;
+    for (const std::string& one : real_) {
+      if (real.ok() && (*real + "/").starts_with(one + "/")) last_is_ = true;
+    }
+    return last_is_;
+  }
+
+ private:
+  const Files& files_;
+  std::vector<std::string> real_;
+  std::string last_;  // names of one folder mostly stand together
+  bool last_is_ = false;
+};
+
+// The manifest as a file of its own, and what is said of it.
+class ManifestFile {
+ public:
+  ManifestFile(const Files& files, const PlanInput& input)
+      : path_(input.manifest.path),
+        planned_(input.manifest.planned),
+        stop_(input.stop),
+        place_(store::MakeFolderStore(files, {.path = path_, .forbidden = {}, .stop = stop_})) {}
+
+  // Nothing where it is not there, or is no file.
+  Result<std::optional<store::Found>> Stat() {
+    const Result<bool> there = place_->IsThere();
+    if (!there.ok()) return there.error();
+    if (!*there) return std::optional<store::Found>();
+    return place_->Stat(std::string(LastPart(path_)));
+  }
+
+  Result<std::unique_ptr<ManifestReader>> Open() {
+    const Result<std::optional<store::Found>> found = Stat();
+    if (!found.ok()) return found.error();
+    if (!*found) {
+      return Error{Code::kNotFound, ShownPath(path_) +
+                                        ": the manifest is not there, or is no file; correct "
+                                        "manifest.path"};
+    }
+    auto reader = ManifestReader::Open(*place_, std::string(LastPart(path_)), stop_);
+    if (!reader.ok()) return reader.error();
+    if (Status same = CheckIs((*reader)->found(), planned_); !same.ok()) return same.error();
+    return reader;
+  }
+
+  // Whether it is still the one that was opened.
+  Status CheckUnchanged(const ManifestReader& reader) {
+    const Result<std::optional<store::Found>> now = Stat();
+    if (!now.ok()) return now.error();
+    return CheckIs(now->value_or(store::Found()), reader.found().version);
+  }
+
+ private:
+  Status CheckIs(const store::Found& found, const store::Version& wanted) const {
+    if (wanted.bytes().empty() || place_->IsStill(wanted, found.version)) return {};
+    return Error{Code::kInvalid,
+                 fmt::format("{}: the manifest has changed since items of it were planned, and "
+                             "which of them were could not be told: put back what it was, or "
+                             "start over (--overwrite, or output.ifExists: Overwrite)",
+                             ShownPath(path_))};
+  }
+
+  const std::string path_;
+  const store::Version planned_;
+  const std::stop_token stop_;
+  const std::unique_ptr<store::Store> place_;
+};
+
+class ManifestListing final : public store::Listing {
+ public:
+  ManifestListing(ManifestFile& file, std::unique_ptr<ManifestReader> reader, std::string root,
+                  ForbiddenFolders forbidden, store::Wanted wanted, std::string after)
+      : file_(file),
+        reader_(std::move(reader)),
+        root_(std::move(root)),
+        forbidden_(std::move(forbidden)),
+        wanted_(std::move(wanted)),
+        after_(std::move(after)),
+        found_after_(after_.empty()) {}
+
+  Result<std::optional<store::Listed>> Next() override {
+    while (true) {
+      const Result<std::optional<ManifestItem>> item = reader_->Next();
+      if (!item.ok()) return item.error();
+      if (!*item) return AtEnd();
+      if (const Status once = CheckOnce(**item); !once.ok()) return once.error();
+      if (!found_after_) {
+        found_after_ = (*item)->name == after_;
+        continue;
+      }
+      if (!wanted_.name((*item)->name)) continue;
+      if (const Status allowed = CheckFolder(**item); !allowed.ok()) return allowed.error();
+      return std::optional(store::Listed{(*item)->name, {}});
+    }
+  }
+
+ private:
+  Result<std::optional<store::Listed>> AtEnd() {
+    if (!found_after_) {
+      return Error{Code::kInvalid, "the manifest no longer names " + ShownPath(after_) +
+                                       ", up to which it was planned: put back what it was, or "
+                                       "start over"};
+    }
+    if (const Status same = file_.CheckUnchanged(*reader_); !same.ok()) return same.error();
+    return std::optional<store::Listed>();
+  }
+
+  Status CheckOnce(const ManifestItem& item) {
+    if (seen_.Add(item.name)) return {};
+    auto again = file_.Open();
+    if (!again.ok()) return again.error();
+    while (true) {
+      const Result<std::optional<ManifestItem>> earlier = (*again)->Next();
+      if (!earlier.ok()) return earlier.error();
+      // Two names with one digest.
+      if (!*earlier || (*earlier)->line >= item.line) return {};
+      if ((*earlier)->name != item.name) continue;
+      return reader_->Wrong(item.line,
+                            fmt::format("\"{}\" stands in line {} too, and would be run "
+                                        "twice: leave one of them out",
+                                        Printable(item.name, kShownLong), (*earlier)->line));
+    }
+  }
+
+  Status CheckFolder(const ManifestItem& item) {
+    const size_t slash = item.name.rfind('/');
+    const std::string_view below = slash == item.name.npos ? "" : item.name.substr(0, slash);
+    if (!forbidden_.Has(below.empty() ? root_ : JoinPath(root_, below))) return {};
+    return reader_->Wrong(item.line, fmt::format("\"{}\" lies where the job writes its output, "
+                                                 "state or logs: give the output another path, or "
+                                                 "leave it out",
+                                                 Printable(item.name, kShownLong)));
+  }
+
+  ManifestFile& file_;
+  const std::unique_ptr<ManifestReader> reader_;
+  const std::string root_;
+  ForbiddenFolders forbidden_;
+  const store::Wanted wanted_;
+  const std::string after_;
+  bool found_after_;
+  SeenNames seen_;
+};
+
+class ManifestStore final : public store::Store {
+ public:
+  ManifestStore(const Files& files, const PlanInput& input, std::unique_ptr<store::Store> items,
+                std::vector<std::string> forbidden)
+      : files_(files),
+        root_(WithoutSlash(input.root)),
+        items_(std::move(items)),
+        forbidden_(std::move(forbidden)),
+        file_(files, input) {}
+
+  Result<std::unique_ptr<store::Listing>> List(store::Wanted wanted,
+                                               const std::string& after) override {
+    const Result<std::string> real = items_->RealRoot();
+    if (!real.ok()) return real.error();
+    if (items_->Location("") != root_) {
+      return Error{Code::kInvalid, ShownPath(root_) +
+                                       " is a file, and a manifest names files below a "
+                                       "folder: give the folder as path"};
+    }
+    auto reader = file_.Open();
+    if (!reader.ok()) return reader.error();
+    return std::unique_ptr<store::Listing>(std::make_unique<ManifestListing>(
+        file_, std::move(*reader), root_, ForbiddenFolders(files_, forbidden_), std::move(wanted),
+        after));
+  }
+  // One that names nothing is there.
+  Result<bool> IsThere() override {
+    const Result<std::optional<store::Found>> found = file_.Stat();
+    if (!found.ok()) return found.error();
+    return found->has_value();
+  }
+  Result<std::optional<store::Found>> Stat(const std::string& name) override {
+    if (name == kManifestItself) return file_.Stat();
+    auto found = items_->Stat(name);
+    if (!found.ok() || *found) return found;
+    return std::optional(store::Found{0, store::Version(std::string(job::kNoVersion))});
+  }
+  Result<std::unique_ptr<store::Object>> Open(const std::string& name) override {
+    return items_->Open(name);
+  }
+  std::string Location(std::string_view name) const override { return items_->Location(name); }
+  Result<std::string> RealRoot() override { return items_->RealRoot(); }
+  std::string Difference(const store::Version& was, const store::Version& is) const override {
+    if (is.bytes() == job::kNoVersion) return "is gone";
+    return items_->Difference(was, is);
+  }
+  store::Version AsBefore(const store::Version& version) const override {
+    return items_->AsBefore(version);
+  }
+
+ private:
+  const Files& files_;
+  const std::string root_;
+  const std::unique_ptr<store::Store> items_;
+  const std::vector<std::string> forbidden_;
+  ManifestFile file_;
+};
+
+}  // namespace
+
+std::unique_ptr<store::Store> MakeManifestStore(const Files& files, const PlanInput& input,
+                                                std::unique_ptr<store::Store> items,
+                                                std::vector<std::string> forbidden) {
+  return std::make_unique<ManifestStore>(files, input, std::move(items), std::move(forbidden));
+}
+
+}  // namespace parallelrun::plan

@@ -1,0 +1,99 @@
+"""Inputs whose items a manifest names."""
+
+import json
+
+import pytest
+
+
+def named(work, lines, **fields):
+    """A job over the files of a folder that a manifest names, one in each mini-batch."""
+    (work.data / "lists").mkdir(exist_ok=True)
+    (work.data / "photos").mkdir(exist_ok=True)
+    (work.data / "lists" / "today.txt").write_text("".join(f"{line}\n" for line in lines))
+    work.job(
+        inputs=[
+            {
+                "name": "files",
+                "files": {"volume": "data", "path": "photos"},
+                "manifest": {"path": "lists/today.txt"},
+            }
+        ],
+        **fields,
+    )
+
+
+def photos(work, *names):
+    for name in names:
+        path = work.data / "photos" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"photo {name}")
+
+
+def test_items_are_its_lines_in_their_order(work):
+    work.script()
+    photos(work, "a", "b/c", "z", ".hidden", "not named")
+    named(work, ["z", "", "./b/c", ".hidden", "a"])
+    result = work.run()
+    assert result.code == 0, result
+    assert "4 input files" in result.output, result
+    assert work.rows() == ["photo z", "photo b/c", "photo .hidden", "photo a"]
+
+
+def test_what_is_not_there_fails_alone_and_is_tried_again(work):
+    work.script()
+    photos(work, "a", "b")
+    named(work, ["b", "late", "a"], runMaxTry=1, isolateFailures=True)
+    result = work.run()
+    assert result.code == 3, result
+    assert work.rows() == ["photo b", "photo a"]
+    (letter,) = map(json.loads, work.log_text("dead-letter.jsonl").splitlines())
+    assert letter["path"] == str(work.data / "photos" / "late")
+    assert "No such file or directory" in letter["message"]
+    photos(work, "late")
+    result = work.run("--retry-failed")
+    assert result.code == 0, result
+    assert work.rows() == ["photo b", "photo late", "photo a"]
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("../lists/today.txt", "leaves the folder of the input"),
+        ("/etc/passwd", "is an absolute path"),
+        ("file:///etc/passwd", "is a URL"),
+        ("a", "stands in line 1 too"),
+    ],
+)
+def test_what_it_may_not_name_is_refused_before_the_start(work, line, why):
+    work.script()
+    photos(work, "a")
+    named(work, ["a", line])
+    for result in (work.run(), work.call("validate", work.job_file.name)):
+        assert result.code == 2, result
+        assert f'today.txt:2: "{line}" {why}' in result.output, result
+    assert work.noted("calls") == []
+
+
+def test_another_one_is_another_run(work):
+    work.script(
+        "from steps import there\n"
+        "\n"
+        "def run(mini_batch):\n"
+        "    assert there('mended') or not mini_batch[0].endswith('b')\n"
+        "    return [open(path).read() for path in mini_batch]\n"
+    )
+    photos(work, "a", "b", "c")
+    named(work, ["c", "b", "a"], runMaxTry=1, errorThreshold=0, processCountPerNode=1)
+    result = work.run()
+    assert result.code == 1, result
+    manifest = work.data / "lists" / "today.txt"
+    aside = manifest.rename(work.root / "aside")
+    manifest.write_text("c\nb\n")
+    result = work.run("--resume")
+    assert result.code == 2, result
+    assert f"\n  inputs[files]: {manifest} had 6 bytes, has 4\n" in result.output, result
+    aside.rename(manifest)
+    work.make("mended")
+    result = work.run("--resume")
+    assert result.code == 0, result
+    assert work.rows() == ["photo c", "photo b", "photo a"]
