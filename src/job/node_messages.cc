@@ -5,7 +5,8 @@
 namespace parallelrun::job {
 namespace {
 
-// Of what is held, where it is not 0.
+// Of what is held.
+constexpr uint8_t kWaits = 0;
 constexpr uint8_t kStarted = 1;
 constexpr uint8_t kWantsUrls = 2;
 
@@ -114,7 +115,7 @@ std::string Encode(const ExchangeRequest& request) {
   out.U32(request.park_ms);
   PutList(out, request.held, [&](const HeldLease& h) {
     Put(out, h.id, h.fence);
-    out.U8(h.started ? kStarted : h.wants_urls ? kWantsUrls : 0);
+    out.U8(h.started ? kStarted : h.wants_urls ? kWantsUrls : kWaits);
   });
   PutList(out, request.offered, [&](const OfferedLease& o) {
     Put(out, o.id, o.fence);
