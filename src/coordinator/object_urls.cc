@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "base/escape.h"
@@ -145,9 +146,11 @@ std::vector<ObjectUrls::Task> ObjectUrls::TasksOf(const std::vector<job::HeldLea
     given_.insert(std::move(known));
   }
   for (const job::LeaseName& name : reply.settled) given_.erase(name);
-  for (const job::LeaseName& name : reply.refused) given_.erase(name);
+  // One that is another node's is refused, and stays what it is.
+  const std::set<job::LeaseName> refused(reply.refused.begin(), reply.refused.end());
   for (const job::HeldLease& lease : held) {
     const job::LeaseName name{lease.id, lease.fence};
+    if (refused.contains(name)) continue;
     const auto known = given_.find(name);
     if (known == given_.end()) {
       if (lease.wants_urls) unknown.push_back(name);

@@ -216,6 +216,18 @@ TEST_F(ObjectUrlsTest, WhoeverAsksIsToldOthersOrThatThereAreNone) {
   EXPECT_EQ(told[0].why, "the keys have ended");
 }
 
+TEST_F(ObjectUrlsTest, ANodeIsToldNothingOfAnothersLease) {
+  const std::string work = WorkOf("photos");
+  Answered({}, Leases(work));
+  const std::vector<job::HeldLease> asks{{7, {1, 9}, false, true}};
+  job::ExchangeReply refuses;
+  refuses.refused = {{7, {1, 9}}};
+  EXPECT_TRUE(Answered(asks, refuses).empty());
+  const std::vector<Told> told = Answered(asks, {});
+  ASSERT_EQ(told.size(), 1u) << "whose it is has lost nothing by that";
+  EXPECT_EQ(told[0].urls.size(), 2u);
+}
+
 // Those that it has count still, and whoever is told none hands the mini-batch back.
 TEST_F(ObjectUrlsTest, ARenewalThatFailsIsTriedAgainAndNotTold) {
   const std::string work = WorkOf("photos");
