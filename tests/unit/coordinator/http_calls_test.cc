@@ -92,6 +92,12 @@ TEST_F(HttpCallsTest, AnAgentOfAnotherProtocolHearsThatAndNoDecodingError) {
       std::string::npos);
 }
 
+TEST_F(HttpCallsTest, UrlsOfSideInputsAreThoseOfJobsWhoseNodesHaveNoKeys) {
+  EXPECT_EQ(Status("/v1/nodes/0/side-input-urls", "model"), 400);
+  EXPECT_EQ(Status("/v1/nodes/0/side-input-urls", R"({"sideInput": "model"})"), 400);
+  EXPECT_EQ(Status("/v1/nodes/0/side-input-urls", R"({"sideInput": "model", "first": 0})"), 404);
+}
+
 TEST_F(HttpCallsTest, AParkedCallEndsWithItsConnection) {
   job::ExchangeRequest request = job.Request(job.Join(0), 1, 20'000);
   const auto parked = Post("/v1/nodes/0/exchange", job::Encode(request));
