@@ -6,6 +6,7 @@
 #include <string>
 
 #include "api/sizes.h"
+#include "api/store_users.h"
 
 namespace parallelrun::operators {
 namespace {
@@ -38,9 +39,9 @@ std::string Sum(int64_t bytes, int64_t room) {
 // Both were learned of a cache that ended its own job: a kubelet evicts a pod that is above its
 // limit at once, and counts blocks, folders and what is being written, not bytes of objects.
 int64_t ObjectRoom(const api::JobSpec& spec) {
-  const bool any = std::any_of(spec.inputs.begin(), spec.inputs.end(), [](const api::Input& one) {
-    return !one.store.empty() && one.access == api::Access::kPath;
-  });
+  const bool any = std::any_of(
+      spec.stores.begin(), spec.stores.end(),
+      [&](const api::ObjectStore& store) { return api::NodesFetchFrom(spec, store.name); });
   if (!any) return 0;
   const uint64_t budget = std::min(spec.cache.size, kMost);
   return static_cast<int64_t>(budget + budget / kPartOfBudget) + kFixed;

@@ -294,6 +294,8 @@ TEST_F(OperatorBuilders, ANodeAsksForTheRoomOfItsObjects) {
   object["spec"]["inputs"][0]["files"]["access"] = "Uri";
   EXPECT_EQ(storage("requests"), "1Ki");
   EXPECT_EQ(storage("limits"), "2Gi") << "as it was written";
+  object["spec"]["sideInputs"] = json::parse(R"([{"name": "model", "store": "photos"}])");
+  EXPECT_EQ(storage("limits"), std::to_string(room + (int64_t{2} << 30))) << "of a side input";
 }
 
 TEST_F(OperatorBuilders, TheClaimOfTheStateIsMadeForTheCoordinatorAlone) {
