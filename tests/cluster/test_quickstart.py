@@ -57,6 +57,8 @@ def test_the_commands_of_the_page(request, empty_cluster, kube, work, tmp_path, 
     assert len(steps) > 5
     for step in steps:
         run_step(step, PAGE, tmp_path, environment, limit=240)
+    beside = server.root / "quickstart/results/sizes/sizes.txt.run"
+    assert sorted(path.name for path in beside.iterdir()) == ["job_result.txt", "report.html"]
     output = (server.root / "quickstart/results/sizes/sizes.txt").read_text()
     assert output == "".join(f"{number:02}.txt: 15 bytes\n" for number in range(1, 21))
     kube.kubectl("delete", "pv", "first", "second", "--wait=false")
