@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "api/text.h"
 
@@ -32,6 +33,22 @@ bool IsScalar(const Node& node) {
          node.kind == Node::Kind::kNumber;
 }
 
+// What --set was given for a list, as the value of its first item.
+std::string FirstItem(const std::string& flag) {
+  constexpr size_t kMost = 40;
+  std::string_view text = std::string_view(flag).substr(flag.find('=') + 1);
+  if (text.starts_with('[')) text = text.substr(1, text.find_first_of(",]") - 1);
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  const bool plain =
+      !text.empty() && text.size() <= kMost && std::all_of(text.begin(), text.end(), [](char c) {
+        return c >= ' ' && c <= '~' && c != '\'' && c != '[' && c != ']';
+      });
+  const bool opened = text.starts_with('"');  // a comma or a bracket within quotes has cut it
+  if (!plain || (opened && (text.size() < 2 || !text.ends_with('"')))) return "VALUE";
+  return std::string(text);
+}
+
 }  // namespace
 
 void AddError(Problems& problems, std::string field, std::string what, std::string mend) {
@@ -51,7 +68,9 @@ void Value::Error(std::string what, std::string mend) const {
 
 std::optional<std::string> Value::String(size_t most) const {
   if (IsScalar(node)) {
-    Error("write \"" + node.text + "\" in quotes", "without them it is " + Describe(node));
+    Error("write \"" + node.text + "\" in quotes",
+          "without them it is " + Describe(node) +
+              (node.at.flag ? "; a shell takes one pair away: '\"" + node.text + "\"'" : ""));
     return std::nullopt;
   }
   if (node.kind != Node::Kind::kString) {
@@ -127,7 +146,9 @@ std::vector<Value> Value::List(size_t most, const std::string& mend) const {
   std::vector<Value> items;
   if (node.kind != Node::Kind::kList) {
     Error("must be a list, not " + Describe(node),
-          "write each item as \"- item\", or [item, item]");
+          node.at.flag ? fmt::format("set one item each, as in --set '{}[0]={}'", path,
+                                     FirstItem(*node.at.flag))
+                       : "write each item as \"- item\", or [item, item]");
     return items;
   }
   if (node.items.size() > most) {
@@ -143,7 +164,8 @@ std::vector<Value> Value::List(size_t most, const std::string& mend) const {
 
 bool Value::IsMap() const {
   if (node.kind == Node::Kind::kMap) return true;
-  Error("must be a map of fields, not " + Describe(node));
+  Error("must be a map of fields, not " + Describe(node),
+        node.at.flag ? fmt::format("set one field each, as in --set '{}.FIELD=VALUE'", path) : "");
   return false;
 }
 

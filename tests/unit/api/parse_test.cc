@@ -360,8 +360,27 @@ TEST(Override, ErrorsNameTheFlag) {
        "mean pattern?"},
       {"spec.arguments[1]=0.5",
        "--set spec.arguments[1]=0.5: spec.arguments[1]: write \"0.5\" in quotes: without them it "
-       "is "
-       "the number 0.5"},
+       "is the number 0.5; a shell takes one pair away: '\"0.5\"'"},
+      {R"(spec.inputs[0].files.exclude=["*.tmp", x])",
+       R"(--set spec.inputs[0].files.exclude=["*.tmp", x]: spec.inputs[0].files.exclude: must be a )"
+       R"(list, not the string "[\"*.tmp\", x]": set one item each, as in --set )"
+       R"('spec.inputs[0].files.exclude[0]="*.tmp"')"},
+      {"spec.inputs[0].files.exclude=*.tmp",
+       "--set spec.inputs[0].files.exclude=*.tmp: spec.inputs[0].files.exclude: must be a list, "
+       "not "
+       "the string \"*.tmp\": set one item each, as in --set "
+       "'spec.inputs[0].files.exclude[0]=*.tmp'"},
+      {"spec.inputs[0].files.exclude=[]",
+       "--set spec.inputs[0].files.exclude=[]: spec.inputs[0].files.exclude: must be a list, not "
+       "the string \"[]\": set one item each, as in --set "
+       "'spec.inputs[0].files.exclude[0]=VALUE'"},
+      {R"(spec.inputs[0].files.exclude=["a]b"])",
+       R"(--set spec.inputs[0].files.exclude=["a]b"]: spec.inputs[0].files.exclude: must be a list, )"
+       R"(not the string "[\"a]b\"]": set one item each, as in --set )"
+       R"('spec.inputs[0].files.exclude[0]=VALUE')"},
+      {"spec.cache=1GB",
+       "--set spec.cache=1GB: spec.cache: must be a map of fields, not the string \"1GB\": set one "
+       "field each, as in --set 'spec.cache.FIELD=VALUE'"},
       {"spec.nodeCount", "--set spec.nodeCount: no \"=\" in it: write --set spec.FIELD=VALUE"},
       {"nodeCount=1",
        "--set nodeCount=1: only fields below spec and metadata can be set: write --set "
