@@ -16,14 +16,14 @@ constexpr Duration kSettleLimit = seconds(10);
 }  // namespace
 
 void EndWork::Join() {
-  for (Thread* const thread : {&publisher_, &trier_, &last_}) {
+  for (Thread* const thread : {&publisher_, &last_}) {
     if (thread->joinable()) thread->join();
   }
 }
 
 bool EndWork::Finish(Duration limit) {
   bool ended = true;
-  for (Thread* const thread : {&publisher_, &trier_, &last_}) {
+  for (Thread* const thread : {&publisher_, &last_}) {
     ended = (!thread->joinable() || thread->JoinFor(ended ? limit : Duration())) && ended;
   }
   return ended;
@@ -46,18 +46,6 @@ void EndWork::LookAtOutput(std::function<void(const Result<bool>&)> seen) {
   });
 }
 
-void EndWork::TryLogStore(std::function<void(const std::string& wrong)> tried) {
-  trier_ = Thread("try log store", [this, tried = std::move(tried)] {
-    const Status begun = of_.options.stored_logs->Begin();
-    if (begun.ok()) return;
-    const std::string wrong = fmt::format(
-        "logs cannot be written to their store, and the run goes on without that: {}. They are in "
-        "{} until then, and are sent when it ends",
-        begun.error().message, log_folder());
-    of_.loop.Post([tried, wrong] { tried(wrong); });
-  });
-}
-
 void EndWork::Take(RunEnd::Do step, const std::optional<Waits::Times>& waits,
                    std::function<void(const std::string& wrong)> done) {
   if (last_.joinable()) last_.join();
@@ -68,8 +56,8 @@ void EndWork::Take(RunEnd::Do step, const std::optional<Waits::Times>& waits,
 }
 
 std::string EndWork::NotSent(const std::string& why) const {
-  return fmt::format("the logs are not whole in {}: {}. All of them are in {}",
-                     of_.options.stored_logs->Location(), why, log_folder());
+  return fmt::format("the logs are not whole in {}: {}. What was gathered of them is in {}",
+                     of_.options.log_sender->Location(), why, log_folder());
 }
 
 std::string EndWork::Work(RunEnd::Do step, const std::optional<Waits::Times>& waits) const {
@@ -100,9 +88,9 @@ std::string EndWork::Work(RunEnd::Do step, const std::optional<Waits::Times>& wa
     case RunEnd::Do::kSendLogs: {
       // Where its volume hangs, what is there is sent.
       (void)of_.logs.Settle(kSettleLimit);
-      const Status sent = of_.options.stored_logs->Send(of_.folder);
+      const Status sent = of_.options.log_sender->SendAll(of_.folder);
       if (!sent.ok()) return NotSent(sent.error().message);
-      spdlog::info("the logs are in {}", of_.options.stored_logs->Location());
+      spdlog::info("the logs are in {}", of_.options.log_sender->Location());
       break;
     }
     default: break;

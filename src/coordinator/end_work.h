@@ -50,8 +50,6 @@ class EndWork {
   // kPublish and kLookAtOutput.
   void Publish(std::function<void(const Result<output::Publication>&)> published);
   void LookAtOutput(std::function<void(const Result<bool>&)> seen);
-  // Whether the store of the logs can be written to; what is wrong with it is given on.
-  void TryLogStore(std::function<void(const std::string& wrong)> tried);
   // kWriteReports, kNameResults, kRemoveToken, kGiveBack or kSendLogs. What of reports and logs is
   // not complete is given on, "": nothing. All else that goes wrong is only logged: nobody could do
   // more about it.
@@ -70,7 +68,6 @@ class EndWork {
 
   const Of of_;
   Thread publisher_;
-  Thread trier_;
   Thread last_;
 };
 

@@ -24,7 +24,7 @@ constexpr Duration kRefusalsInterval = seconds(1);
 RunEnd::Options OptionsOfEnd(const ServerOptions& options) {
   RunEnd::Options end;
   end.publishes = options.sink != nullptr;
-  end.sends_logs = options.stored_logs != nullptr;
+  end.sends_logs = options.log_sender != nullptr;
   end.output_folder = options.output_folder;
   end.state_folder = options.state_folder;
   end.leave_limit = options.leave_limit;
@@ -90,6 +90,7 @@ CoordinatorServer::~CoordinatorServer() {
 
 bool CoordinatorServer::EndThreads(Duration limit) {
   planning_.Stop();
+  if (options_.log_sender) options_.log_sender->Stop();
   bool ended = looker_.Finish(limit);
   const auto left = [&] { return ended ? limit : Duration(); };
   ended = chunks_.Finish(left()) && ended;
@@ -98,6 +99,7 @@ bool CoordinatorServer::EndThreads(Duration limit) {
   ended = (!logs_shown_ || logs_shown_->Finish(left())) && ended;
   ended = names_.Finish(left()) && ended;
   ended = (!urls_ || urls_->Finish(left())) && ended;
+  ended = (!options_.log_sender || options_.log_sender->Finish(left())) && ended;
   return end_work_.Finish(left()) && ended;
 }
 
@@ -152,8 +154,15 @@ Result<CoordinatorExit> CoordinatorServer::Run() {
     suspension::ResumeTime();
   });
   planning_.Start();
-  if (options_.stored_logs) {
-    end_work_.TryLogStore([this](const std::string& wrong) { Warn(wrong); });
+  if (options_.log_sender) {
+    options_.log_sender->Start([this](const std::string& wrong) {
+      loop_.Post([this, wrong] {
+        Warn(
+            fmt::format("logs cannot be written to their store, and the job goes on without that: "
+                        "{}. They wait in {}",
+                        wrong, end_work_.log_folder()));
+      });
+    });
   }
   loop_.Post([this] { Tick(); });
   loop_.Run();

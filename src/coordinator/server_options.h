@@ -13,7 +13,7 @@
 #include "base/time.h"
 #include "coordinator/limits.h"
 #include "coordinator/log_tree/log_folder.h"
-#include "coordinator/log_tree/stored_logs.h"
+#include "coordinator/log_tree/log_sender.h"
 #include "job/side_inputs.h"
 #include "output/publisher.h"
 #include "output/result_manifest.h"
@@ -33,7 +33,7 @@ struct ServerOptions {
   std::shared_ptr<output::ResultManifest> results;  // of what a script writes itself; or none
   output::PublishOptions publish;
   std::function<Status()> give_back = [] { return Status(); };  // the output, at the end
-  std::shared_ptr<StoredLogs> stored_logs;  // where the log tree goes at the end; or none
+  std::shared_ptr<LogSender> log_sender;  // of logs that go to a store; or none
   // Beside an output in a store, once they are written.
   std::function<Status(const LogFolder&)> put_reports = [](const LogFolder&) { return Status(); };
   bool dead_letters = false;  // told of in a file of their own

@@ -1,9 +1,10 @@
-// What agent, coordinator and worker processes say to each other. The first byte of an input says
-// which message the others are.
+// What agent, coordinator and worker processes say to each other, and segments of logs. The first
+// byte of an input says which message the others are.
 #include <nlohmann/json.hpp>
 
 #include "agent/processes/frames.h"
 #include "coordinator/control.h"
+#include "coordinator/log_tree/log_segment.h"
 #include "job/node_messages.h"
 #include "tests/fuzz/expect.h"
 
@@ -20,6 +21,22 @@ void CheckExchange(std::string_view bytes, const Decode& decode) {
   const auto again = decode(once);
   Expect(again.ok(), "an encoded message is refused");
   Expect(job::Encode(*again) == once, "a message changes when it is written again");
+}
+
+// The whole records of a segment of logs are so when they are written again.
+void CheckLogSegment(std::string_view bytes) {
+  const auto written = [](std::string_view segment) {
+    std::string text;
+    const auto whole =
+        coordinator::ReadLogRecords(segment, [&text](const coordinator::LogRecord& record) {
+          text += coordinator::EncodeLogRecord(record);
+          return Status();
+        });
+    Expect(whole.ok() && *whole <= segment.size(), "a segment is longer than it is");
+    return text;
+  };
+  const std::string once = written(bytes);
+  Expect(written(once) == once, "a segment changes when it is written again");
 }
 
 // What a control says of the thresholds is what the job says then, whatever else it holds.
@@ -48,6 +65,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       agent::ParseFailure(bytes);
       agent::IsMetric(bytes);
       agent::ItemsOfWork(bytes);
+      CheckLogSegment(bytes);
   }
   return 0;
 }

@@ -32,6 +32,18 @@ def run(mini_batch):
 """
 
 
+SPEAKS_AND_WAITS = """
+from steps import note, wait_for
+
+def run(mini_batch):
+    print("before the gate", flush=True)
+    note("runs", "run")
+    wait_for("open")
+    print("behind the gate")
+    return [open(path).read() for path in mini_batch]
+"""
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     running = Server(tmp_path_factory.mktemp("s3"))
@@ -126,6 +138,36 @@ def test_those_of_a_job_that_failed(work, server):
     assert b"ValueError: no such row" in b"".join(
         text for name, text in logs.items() if name.startswith("user/error/0/")
     )
+
+
+def test_a_job_that_runs_shows_what_its_nodes_write(work, server):
+    server.bucket("runs")
+    work.script(SPEAKS_AND_WAITS)
+    rows = work.files(2)
+    set_up(work, server, "runs")
+    command = work.start_job()
+    command.wait_for(lambda: len(work.noted("runs")) == 2, "both run() work")
+
+    def lines():
+        return work.start("logs", "s3://runs/kept").wait_only().output
+
+    command.wait_for(lambda: lines().count("out | before the gate") == 2, "the store has the lines")
+    assert "job_result.txt" not in files_below(runs_in(server, "runs")[0])
+    refused = work.start("failures", "s3://runs/kept").wait_only()
+    assert refused.code == 2 and "no verdict yet" in refused.output, refused
+
+    # One that dies has lost nothing that it took, and nobody reads anything twice. A process may
+    # run its mini-batch again meanwhile.
+    for coordinator in processes.running("coordinator"):
+        coordinator.kill()
+    work.make("open")
+    result = command.wait()
+    assert result.code == 0, result
+    assert (work.out / "job/output/parallel_run_step.txt").read_text().split("\n")[:-1] == rows
+    expect_all(work, server, "runs")
+    here = work.log_text("user/stdout/0/*.stdout.txt")
+    for words in ("before the gate", "behind the gate"):
+        assert lines().count(f"out | {words}") == here.count(words) >= 2
 
 
 def test_failures_and_logs_are_read_from_there(work, server):

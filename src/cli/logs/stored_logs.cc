@@ -7,18 +7,22 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
 
 #include "base/escape.h"
+#include "coordinator/log_tree/log_segment.h"
+#include "coordinator/log_tree/stored_logs.h"
 #include "store/object_stores.h"
 
 namespace parallelrun::cli {
 namespace {
 
 constexpr size_t kBlockOfLog = size_t{1} << 20;
+constexpr uint64_t kMostOfSegment = uint64_t{64} << 20;  // bytes; the coordinator's have 10 MiB
 
 // What each run has, from its start or from its end on.
 bool MarksRun(std::string_view name) { return name == "readme.txt" || name == "job_result.txt"; }
@@ -70,6 +74,59 @@ Status BringFile(store::Store& store, const std::string& from, const coordinator
   return {};
 }
 
+// Calls `each` for what lies below the root and is `wanted`, with its name.
+Status EachListed(store::Store& store, store::Wanted wanted,
+                  const std::function<Status(const std::string& name)>& each) {
+  const Result<std::unique_ptr<store::Listing>> listing = store.List(std::move(wanted), "");
+  if (!listing.ok()) return listing.error();
+  for (;;) {
+    const Result<std::optional<store::Listed>> next = (*listing)->Next();
+    if (!next.ok()) return next.error();
+    if (!*next) return {};
+    if (Status done = each(std::string((*next)->name)); !done.ok()) return done;
+  }
+}
+
+// Those of `parts` of a run, which is "" or ends with a slash.
+store::Wanted WantedParts(const std::string& run, const LogParts& parts) {
+  store::Wanted wanted;
+  wanted.name = [&](std::string_view name) {
+    return name.starts_with(run) && IsOf(parts, name.substr(run.size()));
+  };
+  wanted.below = [&](std::string_view folder) {
+    const std::string whole = std::string(folder) + "/";
+    if (whole.size() <= run.size()) return run.starts_with(whole);
+    return whole.starts_with(run) && MayHold(parts, std::string_view(whole).substr(run.size()));
+  };
+  return wanted;
+}
+
+// One that was removed since it was listed is in the files by now.
+Status JoinSegment(store::Store& store, const std::string& name, const LogParts& parts,
+                   const coordinator::LogFolder& to) {
+  const Result<std::unique_ptr<store::Object>> object = store.Open(name);
+  if (!object.ok() && object.error().code == Code::kNotFound) return {};
+  if (!object.ok()) return object.error();
+  if ((*object)->found().size > kMostOfSegment) {
+    return Error{Code::kCorrupt, "it is too large for a segment of logs"};
+  }
+  std::string text((*object)->found().size, '\0');
+  const Result<size_t> read = (*object)->ReadAt(0, std::span<char>(text));
+  if (!read.ok()) return read.error();
+  text.resize(*read);
+  const Result<size_t> whole =
+      coordinator::ReadLogRecords(text, [&](const coordinator::LogRecord& record) -> Status {
+        if (!IsOf(parts, record.name)) return {};
+        const Result<std::unique_ptr<File>> file = to.OpenOrCreate(std::string(record.name));
+        if (!file.ok()) return file.error();
+        if (record.anew) {
+          if (Status cut = (*file)->Cut(0); !cut.ok()) return cut;
+        }
+        return (*file)->WriteAt(record.offset, record.bytes);
+      });
+  return whole.ok() ? Status() : whole.error();
+}
+
 }  // namespace
 
 Result<std::string> NewestStoredRun(store::Store& store) {
@@ -105,25 +162,23 @@ Result<std::string> NewestStoredRun(store::Store& store) {
 
 Status BringLogs(store::Store& store, const std::string& run, const LogParts& parts,
                  const coordinator::LogFolder& to) {
-  store::Wanted wanted;
-  wanted.name = [&](std::string_view name) {
-    return name.starts_with(run) && IsOf(parts, name.substr(run.size()));
+  const auto at = [&store](const std::string& name, const Status& done) -> Status {
+    if (done.ok()) return done;
+    return done.error().With(Printable(store.Location(name), kShownLong));
   };
-  wanted.below = [&](std::string_view folder) {
-    const std::string whole = std::string(folder) + "/";
-    if (whole.size() <= run.size()) return run.starts_with(whole);
-    return whole.starts_with(run) && MayHold(parts, std::string_view(whole).substr(run.size()));
-  };
-  const Result<std::unique_ptr<store::Listing>> listing = store.List(std::move(wanted), "");
-  if (!listing.ok()) return listing.error();
-  for (;;) {
-    const Result<std::optional<store::Listed>> next = (*listing)->Next();
-    if (!next.ok()) return next.error();
-    if (!*next) return {};
-    const std::string name((*next)->name);
-    const Status brought = BringFile(store, name, to, name.substr(run.size()));
-    if (!brought.ok()) return brought.error().With(Printable(store.Location(name), kShownLong));
-  }
+  const Status files = EachListed(store, WantedParts(run, parts), [&](const std::string& name) {
+    return at(name, BringFile(store, name, to, name.substr(run.size())));
+  });
+  if (!files.ok()) return files;
+  // What nodes write is in segments while the run goes on, and later where it is much.
+  const bool of_nodes = std::any_of(parts.begin(), parts.end(), [](const std::string& part) {
+    return part.starts_with("user/") || part.starts_with("sys/node/");
+  });
+  if (!of_nodes) return {};
+  const LogParts segments = {coordinator::kSegments};
+  return EachListed(store, WantedParts(run, segments), [&](const std::string& name) {
+    return at(name, JoinSegment(store, name, parts, to));
+  });
 }
 
 Result<std::unique_ptr<StoredLogFolder>> StoredLogFolder::Bring(const std::string& url,

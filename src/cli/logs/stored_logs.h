@@ -22,7 +22,8 @@ using LogParts = std::vector<std::string>;
 // "" where the root is that of a run itself. kNotFound: there is none.
 Result<std::string> NewestStoredRun(store::Store& store);
 
-// Brings what is there of these parts of a run; what is not there is no error.
+// Brings what is there of these parts of a run, files as well as segments (log_segment.h), which
+// are later than the files of their node; what is not there is no error.
 Status BringLogs(store::Store& store, const std::string& run, const LogParts& parts,
                  const coordinator::LogFolder& to);
 

@@ -10,6 +10,17 @@ namespace {
 // Of what RemoveAll enters: whoever writes there cannot make the stack overflow.
 constexpr int kMostLevels = 100;
 
+void AddFilesBelow(const LogFolder& folder, const std::string& name, int levels,
+                   const std::set<std::string>& leave_out, std::vector<std::string>& files) {
+  const std::vector<std::string> entries = folder.List(name);
+  if (entries.empty() && !name.empty()) return files.push_back(name);
+  if (levels == 0) return;
+  for (const std::string& entry : entries) {
+    if (name.empty() && leave_out.contains(entry)) continue;
+    AddFilesBelow(folder, name.empty() ? entry : name + "/" + entry, levels - 1, leave_out, files);
+  }
+}
+
 // Folders that are there already are most often all of them; what fails shows in the call that
 // follows.
 void MakeFoldersOf(Folder& root, const std::string& name) {
@@ -115,6 +126,13 @@ void LogFolder::RemoveAll(const std::string& name) const { RemoveBelow(*root_, n
 
 std::vector<std::string> LogFolder::List(const std::string& name) const {
   return NamesIn(*root_, name.empty() ? "." : name);
+}
+
+std::vector<std::string> LogFolder::FilesBelow(const std::string& name,
+                                               const std::set<std::string>& leave_out) const {
+  std::vector<std::string> files;
+  AddFilesBelow(*this, name, kMostLevels, leave_out, files);
+  return files;
 }
 
 void LogFolder::Link(const std::string& target, const std::string& name) const {

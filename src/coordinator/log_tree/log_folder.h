@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -43,6 +44,10 @@ class LogFolder {
   void RemoveAll(const std::string& name) const;
   // What lies in it, sorted; nothing where that cannot be read.
   std::vector<std::string> List(const std::string& name) const;
+  // All that may be files below a folder ("": the tree), sorted in each folder; links are among
+  // them. `leave_out`: names at the top.
+  std::vector<std::string> FilesBelow(const std::string& name,
+                                      const std::set<std::string>& leave_out = {}) const;
   // A link of our own, where the volume knows links and nothing has the name.
   void Link(const std::string& target, const std::string& name) const;
 

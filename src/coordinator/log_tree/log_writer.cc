@@ -23,15 +23,23 @@ LogWriter::~LogWriter() {
   if (thread_.joinable()) thread_.join();
 }
 
+void LogWriter::KeepSegments(std::shared_ptr<LogSpool> spool, uint64_t most_here) {
+  const std::lock_guard lock(mutex_);
+  sink_.KeepSegments(spool, most_here);
+  spool_ = std::move(spool);
+}
+
 bool LogWriter::HasRoom(uint32_t node) const {
   const std::lock_guard lock(mutex_);
-  return !ends_ && !uploading_.contains(node) && upload_bytes_ < kMostUploadBytes;
+  return !ends_ && !uploading_.contains(node) && upload_bytes_ < kMostUploadBytes &&
+         (!spool_ || spool_->HasRoom());
 }
 
 bool LogWriter::Write(Upload upload) {
   {
     const std::lock_guard lock(mutex_);
     if (ends_ || upload_bytes_ + upload.bytes.size() > kMostUploadBytes) return false;
+    if (spool_ && !spool_->HasRoom()) return false;
     if (!uploading_.insert(upload.node).second) return false;
     upload_bytes_ += upload.bytes.size();
     uploads_.push_back(std::move(upload));
@@ -104,10 +112,10 @@ void LogWriter::Run() {
       Upload upload = std::move(uploads_.front());
       uploads_.pop_front();
       lock.unlock();
-      const Status written =
-          upload.given_up()
-              ? Status(Error{Code::kUnavailable, "its caller has gone"})
-              : sink_.Write(upload.node, upload.path, upload.offset, upload.bytes, upload.truncate);
+      const Status written = upload.given_up()
+                                 ? Status(Error{Code::kUnavailable, "its caller has gone"})
+                                 : sink_.Write(upload.node, upload.path, upload.offset,
+                                               upload.bytes, upload.truncate, clock_.Now());
       lock.lock();
       uploading_.erase(upload.node);
       upload_bytes_ -= upload.bytes.size();

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
@@ -19,6 +20,7 @@
 #include "base/thread.h"
 #include "base/time.h"
 #include "coordinator/log_tree/log_sink.h"
+#include "coordinator/log_tree/log_spool.h"
 
 namespace parallelrun::coordinator {
 
@@ -32,6 +34,9 @@ class LogWriter {
   ~LogWriter();
   LogWriter(const LogWriter&) = delete;
   LogWriter& operator=(const LogWriter&) = delete;
+
+  // Before the first upload: what nodes send is kept in segments too (LogSink).
+  void KeepSegments(std::shared_ptr<LogSpool> spool, uint64_t most_here = LogSink::kMostHere);
 
   struct Upload {
     uint32_t node = 0;
@@ -67,8 +72,10 @@ class LogWriter {
 
   void Run();
 
-  LogSink sink_;
+  const SystemClock clock_;
+  LogSink sink_;              // the thread's, from the first upload on
   mutable std::mutex mutex_;  // guards all below but the thread
+  std::shared_ptr<LogSpool> spool_;
   std::condition_variable wake_;
   std::condition_variable settled_;
   bool writing_ = false;

@@ -3,6 +3,8 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <map>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,23 +19,10 @@ constexpr uint64_t kSmallObject = uint64_t{1} << 20;  // of an object in one req
 constexpr uint64_t kPartBytes = uint64_t{8} << 20;    // of a larger one
 constexpr size_t kSenders = 4;                        // each holds a part
 constexpr int kWriteTries = 3;                        // where others write the same object
-constexpr int kDeepest = 100;                         // as LogFolder has it
 constexpr uint64_t kMostOfRunName = 256;              // bytes
 constexpr char kResultName[] = "job_result.txt";
 constexpr char kReadmeName[] = "readme.txt";
 constexpr char kEarlierRuns[] = "previous";
-
-// The names of all that may be files, below the folder `name` ("": the tree).
-void CollectNames(const LogFolder& folder, const std::string& name, int levels,
-                  std::vector<std::string>& names) {
-  const std::vector<std::string> entries = folder.List(name);
-  if (entries.empty() && !name.empty()) return names.push_back(name);
-  if (levels == 0) return;
-  for (const std::string& entry : entries) {
-    if (name.empty() && entry == kEarlierRuns) continue;
-    CollectNames(folder, name.empty() ? entry : name + "/" + entry, levels - 1, names);
-  }
-}
 
 // What would fail in the same way for every other file.
 bool IsOfAll(const Error& error) { return error.code != Code::kInvalid; }
@@ -54,9 +43,12 @@ Result<std::string> StoredLogsName(Files& files, const std::string& state_folder
   return name;
 }
 
-StoredLogs::StoredLogs(std::unique_ptr<store::WriteStore> store, std::string run,
-                       std::stop_source stop)
-    : stop_(std::move(stop)), store_(std::move(store)), run_(std::move(run)) {}
+StoredLogs::StoredLogs(std::unique_ptr<store::WriteStore> store,
+                       std::unique_ptr<store::Store> listed, std::string run, std::stop_source stop)
+    : stop_(std::move(stop)),
+      store_(std::move(store)),
+      listed_(std::move(listed)),
+      run_(std::move(run)) {}
 
 // Whoever wrote it last was this run too.
 Status StoredLogs::Write(const std::string& name,
@@ -80,6 +72,54 @@ Status StoredLogs::Begin() {
         return store_->Put(Named(kReadmeName), text, expected, {});
       },
       std::nullopt);
+}
+
+Status StoredLogs::SendSegment(const std::string& name, const std::string& text) {
+  Status put = store_->Put(NameOfSegment(name), text, std::nullopt, {});
+  // By a request whose answer was lost, or a coordinator that died then: it never changes.
+  if (!put.ok() && put.error().code == Code::kStale) return {};
+  return put;
+}
+
+Status StoredLogs::RemoveSegments(const std::function<bool(const std::string& node)>& of,
+                                  size_t most) {
+  const std::string below = Named(kSegments);
+  store::Wanted wanted;
+  wanted.name = [&below](std::string_view name) { return name.starts_with(below); };
+  wanted.below = [&below](std::string_view folder) {
+    const std::string whole = std::string(folder) + "/";
+    return whole.starts_with(below) || below.starts_with(whole);
+  };
+  const Result<std::unique_ptr<store::Listing>> listing = listed_->List(std::move(wanted), "");
+  if (!listing.ok()) return listing.error();
+  std::map<std::string, std::vector<std::string>> of_node;
+  for (size_t count = 0; count < most;) {
+    const Result<std::optional<store::Listed>> next = (*listing)->Next();
+    if (!next.ok()) return next.error();
+    if (!*next) break;
+    const std::string name((*next)->name);
+    const std::string node = name.substr(below.size(), name.find('/', below.size()) - below.size());
+    if (!of(node)) continue;
+    of_node[node].push_back(name);
+    ++count;
+  }
+  std::vector<const std::vector<std::string>*> lists;
+  for (const auto& [node, names] : of_node) lists.push_back(&names);
+  Status first;
+  MakeInOrder(
+      Makers{"remove logs", kSenders}, lists.size(),
+      [&](size_t i) {
+        Status removed;
+        for (const std::string& name : *lists[i]) {
+          if (removed.ok()) removed = store_->Remove(name);
+        }
+        return removed;
+      },
+      [&](size_t, const Status& removed) {
+        if (first.ok()) first = removed;
+        return removed.ok();
+      });
+  return first;
 }
 
 Status StoredLogs::Upload(const File& file, uint64_t size, const std::string& name,
@@ -136,9 +176,8 @@ Status StoredLogs::SendFile(const LogFolder& folder, const std::string& name) {
       *there ? store::Expected((*there)->found.version) : std::nullopt);
 }
 
-Status StoredLogs::Send(const LogFolder& folder) {
-  std::vector<std::string> names;
-  CollectNames(folder, "", kDeepest, names);
+Status StoredLogs::Send(const LogFolder& folder, const std::function<Status()>& before_result) {
+  std::vector<std::string> names = folder.FilesBelow("", {kEarlierRuns});
   const bool result = std::erase(names, kResultName) > 0;
   Status first;
   MakeInOrder(
@@ -150,6 +189,7 @@ Status StoredLogs::Send(const LogFolder& folder) {
         return !IsOfAll(sent.error());
       });
   if (!first.ok() && IsOfAll(first.error())) return first;
+  if (Status before = before_result(); !before.ok()) return before;
   if (result) {
     if (Status sent = SendFile(folder, kResultName); !sent.ok()) return sent;
   }

@@ -6,6 +6,7 @@
 
 #include "output/store/store_claim.h"
 #include "output/store/upload_notes.h"
+#include "store/object_stores.h"
 #include "store/s3/open_bucket.h"
 #include "store/s3/s3_write_store.h"
 
@@ -46,6 +47,12 @@ Result<std::unique_ptr<store::WriteStore>> OpenLogStore(const JobLayout& layout,
   store::Wished wished = WishedOf(layout, layout.log_store);
   wished.url = layout.log_url;
   return OpenForWrites(wished, std::move(stop), {}, "spec.logs");
+}
+
+Result<std::unique_ptr<store::Store>> OpenLogList(const JobLayout& layout, std::stop_token stop) {
+  store::Wished wished = WishedOf(layout, layout.log_store);
+  wished.url = layout.log_url;
+  return store::OpenObjectStore(wished, std::move(stop));
 }
 
 Status RemoveLeftInStore(Files& files, const JobLayout& layout) {

@@ -8,6 +8,7 @@
 #include "base/files.h"
 #include "base/time.h"
 #include "coordinator/start/layout.h"
+#include "store/store.h"
 #include "store/write_store.h"
 
 namespace parallelrun::coordinator {
@@ -18,9 +19,11 @@ Result<std::unique_ptr<store::WriteStore>> OpenOutputStore(const JobLayout& layo
                                                            std::stop_token stop,
                                                            Duration patience = seconds(180));
 
-// The same of its logs; names are relative to the folder of all runs.
+// The same of its logs, and the same place to be listed; names are relative to the folder of all
+// runs.
 Result<std::unique_ptr<store::WriteStore>> OpenLogStore(const JobLayout& layout,
                                                         std::stop_token stop);
+Result<std::unique_ptr<store::Store>> OpenLogList(const JobLayout& layout, std::stop_token stop);
 
 // Removes what coordinators of this job have left in its store, uploads and claim. For whoever
 // knows that none is at work any more. Takes some seconds at most where the store is away.

@@ -14,6 +14,8 @@
 
 #include "base/log.h"
 #include "coordinator/last_words.h"
+#include "coordinator/log_tree/log_sender.h"
+#include "coordinator/log_tree/log_spool.h"
 #include "coordinator/log_tree/stored_logs.h"
 #include "coordinator/progress.h"
 #include "coordinator/start/begin_run.h"
@@ -127,17 +129,42 @@ void MakeFoldersOfScript(const CoordinatorConfig& config, const JobLayout& layou
   }
 }
 
-// Where the logs go at the end, where they go to a store.
-Result<std::shared_ptr<StoredLogs>> OpenStoredLogs(const JobLayout& layout, Files& files,
-                                                   uint64_t run_id) {
-  if (layout.log_store.empty()) return std::shared_ptr<StoredLogs>();
+// What the logs go to, where they go to a store. Asks nobody yet.
+struct LogStores {
+  std::unique_ptr<store::WriteStore> store;
+  std::unique_ptr<store::Store> listed;
+  std::stop_source stop = {};
+};
+
+Result<LogStores> OpenLogStores(const JobLayout& layout) {
+  LogStores stores;
+  if (layout.log_store.empty()) return stores;
+  Result<std::unique_ptr<store::WriteStore>> store = OpenLogStore(layout, stores.stop.get_token());
+  if (!store.ok()) return store.error();
+  Result<std::unique_ptr<store::Store>> listed = OpenLogList(layout, stores.stop.get_token());
+  if (!listed.ok()) return listed.error();
+  stores.store = std::move(*store);
+  stores.listed = std::move(*listed);
+  return stores;
+}
+
+// What brings them there; none where they stay. Before anybody uploads.
+Result<std::shared_ptr<LogSender>> MakeLogSender(const JobLayout& layout, Files& files,
+                                                 const ledger::Ledger& ledger, LogStores stores,
+                                                 LogWriter& writer) {
+  if (!stores.store) return std::shared_ptr<LogSender>();
+  const uint64_t run_id = ledger.run_id();
   const Result<std::string> run =
       StoredLogsName(files, layout.state_folder, run_id, SystemClock().WallNow());
   if (!run.ok()) return run.error();
-  std::stop_source stop;
-  Result<std::unique_ptr<store::WriteStore>> store = OpenLogStore(layout, stop.get_token());
-  if (!store.ok()) return store.error();
-  return std::make_shared<StoredLogs>(std::move(*store), *run, std::move(stop));
+  Result<std::shared_ptr<LogSpool>> spool =
+      LogSpool::Open(files, layout.state_folder + "/log_segments", run_id, ledger.epoch());
+  if (!spool.ok()) return spool.error();
+  writer.KeepSegments(*spool);
+  return std::make_shared<LogSender>(
+      std::make_unique<StoredLogs>(std::move(stores.store), std::move(stores.listed), *run,
+                                   std::move(stores.stop)),
+      std::move(*spool));
 }
 
 // But for what only Serve has: the warning, the results and the agents' job.
@@ -192,7 +219,6 @@ void EndThreads(CoordinatorServer& server, LogWriter& writer, const Result<Coord
 Result<CoordinatorExit> ServeEpoch(const CoordinatorConfig& config, ServerOptions options,
                                    Files& files, Opened& opened, const LogFolder& log_folder,
                                    LogWriter& writer, OutputPlace& output) {
-  const std::shared_ptr<StoredLogs> stored_logs = options.stored_logs;
   CoordinatorServer server(std::move(options), files, *opened.ledger, opened.state, log_folder,
                            writer);
   LogInBackground();
@@ -202,7 +228,6 @@ Result<CoordinatorExit> ServeEpoch(const CoordinatorConfig& config, ServerOption
                    LastWordsJson(server.Progress(), server.ended_because()));
   }
   output.Stop();
-  if (stored_logs) stored_logs->Stop();
   EndThreads(server, writer, exit);
   return exit;
 }
@@ -228,6 +253,8 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files,
   const ledger::Ledger& ledger = *opened->ledger;
   const Result<std::unique_ptr<OutputPlace>> output = OpenOutput(config, *layout, files);
   if (!output.ok()) return output.error();
+  Result<LogStores> log_stores = OpenLogStores(*layout);
+  if (!log_stores.ok()) return log_stores.error();
   const Result<Begun> run =
       BeginRun(config, *layout, *log_folder, files, **output, *starting, *opened);
   if (!run.ok()) return run.error();
@@ -242,14 +269,15 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files,
 
   Result<std::string> agent_job = AgentJob(config, *layout, run->side_inputs);
   if (!agent_job.ok()) return agent_job.error();
-  Result<std::shared_ptr<StoredLogs>> stored_logs = OpenStoredLogs(*layout, files, ledger.run_id());
-  if (!stored_logs.ok()) return stored_logs.error();
+  Result<std::shared_ptr<LogSender>> log_sender =
+      MakeLogSender(*layout, files, ledger, std::move(*log_stores), *writer);
+  if (!log_sender.ok()) return log_sender.error();
   ServerOptions options = OptionsOf(config, *layout, *opened, **output);
   options.agent_job = std::move(*agent_job);
   options.side_inputs = run->side_inputs;
   options.warning = warning;
   options.results = results;
-  options.stored_logs = std::move(*stored_logs);
+  options.log_sender = std::move(*log_sender);
   starting.reset();  // it holds the ports
   return ServeEpoch(config, std::move(options), files, *opened, *log_folder, *writer, **output);
 }

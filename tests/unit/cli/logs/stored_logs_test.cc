@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/small_file.h"
+#include "coordinator/log_tree/log_segment.h"
 #include "tests/support/disk_files.h"
 #include "tests/support/memory_store.h"
 #include "tests/support/temp_folder.h"
@@ -78,6 +79,29 @@ TEST_F(StoredLogsTest, PartsAreBroughtAndNothingElse) {
                            "user/stdout/0/process000.stdout.txt"}) {
     EXPECT_EQ(Brought(name), "(none)") << name;
   }
+}
+
+// Of a run that goes on, and of one whose logs are much: later than the files that are there.
+TEST_F(StoredLogsTest, SegmentsAreJoinedToTheirFiles) {
+  using coordinator::EncodeLogRecord;
+  const std::string run = std::string(kNewer) + "/";
+  const std::string log = "user/stdout/0/process000.stdout.txt";
+  const std::string error = "user/error/0/process000.txt";
+  Put(run + "readme.txt", "r");
+  Put(run + log, "one\n");
+  Put(run + "segments/0/000001-00000002",
+      EncodeLogRecord({log, 4, false, "two\n"}) + EncodeLogRecord({error, 0, false, "old"}));
+  Put(run + "segments/0/000002-00000001", EncodeLogRecord({log, 4, false, "two\n"}) +
+                                              EncodeLogRecord({log, 8, false, "three\n"}) +
+                                              EncodeLogRecord({error, 0, true, "e"}) + "log 5 to");
+  Put(run + "segments/1/000001-00000001",
+      EncodeLogRecord({"user/stdout/1/process000.stdout.txt", 0, false, "of node 1"}));
+  Put(run + "segments/1/000001-00000002", EncodeLogRecord({"user/../../out", 0, false, "x"}));
+  ASSERT_TRUE(Bring(run, {"user/stdout/0/", "user/error/"}).ok());
+  EXPECT_EQ(Brought(log), "one\ntwo\nthree\n");
+  EXPECT_EQ(Brought(error), "e");
+  EXPECT_EQ(Brought("user/stdout/1/process000.stdout.txt"), "(none)");
+  EXPECT_FALSE(Bring(run, {"user/"}).ok()) << "a name leads out of the folder";
 }
 
 }  // namespace

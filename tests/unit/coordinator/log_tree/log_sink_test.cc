@@ -6,8 +6,12 @@
 
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <sstream>
+#include <string>
 
+#include "coordinator/log_tree/log_segment.h"
+#include "coordinator/log_tree/log_spool.h"
 #include "tests/support/disk_files.h"
 #include "tests/support/temp_folder.h"
 
@@ -89,6 +93,88 @@ TEST_F(LogSinkTest, APipeInTheWayDoesNotBlock) {
   fs::create_directories(root() + "/user/stderr/0");
   ASSERT_EQ(mkfifo((root() + "/user/stderr/0/a").c_str(), 0600), 0);
   EXPECT_FALSE(sink_->Write(0, {"user", "stderr", "0", "a"}, 0, "x").ok());
+}
+
+// Of logs that go to a store.
+class LogSinkWithSegmentsTest : public LogSinkTest {
+ protected:
+  void SetUp() override {
+    LogSinkTest::SetUp();
+    Begin(1, 10);
+  }
+  // As a coordinator does, whose tree may hold so many bytes of nodes.
+  void Begin(uint32_t epoch, uint64_t most_here) {
+    const auto spool = LogSpool::Open(DiskFiles(), folder_ + "/spool", 7, epoch);
+    ASSERT_TRUE(spool.ok());
+    spool_ = *spool;
+    sink_->KeepSegments(spool_, most_here);
+  }
+  bool Put(const std::string& name, uint64_t offset, const std::string& text, bool anew = false) {
+    return sink_->Write(0, {"user", "files", "0", name}, offset, text, anew).ok();
+  }
+  std::string Here(const std::string& name) const {
+    const std::string path = root() + "/user/files/0/" + name;
+    return fs::exists(path) ? Read(path) : "(gone)";
+  }
+  // All that the segments say of a file, one record after the other.
+  std::string InSegments(const std::string& name) const {
+    std::string all;
+    for (const LogSpool::Segment& segment : spool_->Ready({}, true)) {
+      const Result<std::string> text = spool_->Read(segment);
+      if (!text.ok()) return text.error().message;
+      const auto read = ReadLogRecords(*text, [&](const LogRecord& record) {
+        if (record.name == "user/files/0/" + name) {
+          all +=
+              (record.anew ? "|" : "") + std::to_string(record.offset) + std::string(record.bytes);
+        }
+        return Status();
+      });
+      EXPECT_TRUE(read.ok());
+    }
+    return all;
+  }
+
+  std::shared_ptr<LogSpool> spool_;
+};
+
+TEST_F(LogSinkWithSegmentsTest, WhatComesIsInTheTreeAndInASegment) {
+  ASSERT_TRUE(Put("a", 0, "one"));
+  ASSERT_TRUE(Put("a", 3, "two"));
+  ASSERT_TRUE(Put("a", 0, "x", true));
+  EXPECT_FALSE(sink_->Write(0, {"user", "files", "1", "a"}, 0, "not its own").ok());
+  EXPECT_EQ(Here("a"), "x");
+  EXPECT_EQ(InSegments("a"), "0one3two|0x");
+  EXPECT_FALSE(spool_->IsApart("0"));
+}
+
+TEST_F(LogSinkWithSegmentsTest, AFileThatThereIsNoRoomForIsInSegmentsAlone) {
+  ASSERT_TRUE(Put("a", 0, "12345"));
+  ASSERT_TRUE(Put("b", 0, "12345"));
+  EXPECT_FALSE(spool_->IsApart("0"));
+  ASSERT_TRUE(Put("b", 5, "6"));
+  EXPECT_TRUE(spool_->IsApart("0"));
+  EXPECT_EQ(Here("b"), "(gone)");
+  ASSERT_TRUE(Put("b", 6, "7"));
+  EXPECT_EQ(Here("b"), "(gone)");
+  EXPECT_EQ(InSegments("b"), "0123455667");
+  // Its room is others' now; what is written anew takes what it takes.
+  ASSERT_TRUE(Put("a", 5, "67890"));
+  EXPECT_EQ(Here("a"), "1234567890");
+  ASSERT_TRUE(Put("a", 0, "1", true));
+  ASSERT_TRUE(Put("c", 0, "123456789"));
+  EXPECT_EQ(Here("a") + Here("c"), "1123456789");
+}
+
+TEST_F(LogSinkWithSegmentsTest, TheNextCoordinatorKeepsNoHalfOfAFile) {
+  ASSERT_TRUE(Put("a", 0, "12345"));
+  ASSERT_TRUE(Put("b", 0, "123456"));
+  EXPECT_EQ(Here("b"), "(gone)");
+  Begin(2, 100);
+  ASSERT_TRUE(Put("b", 6, "7"));
+  EXPECT_EQ(Here("b"), "(gone)") << "its beginning is in a segment";
+  ASSERT_TRUE(Put("a", 5, "6"));
+  EXPECT_EQ(Here("a"), "123456");
+  EXPECT_TRUE(spool_->IsApart("0"));
 }
 
 }  // namespace

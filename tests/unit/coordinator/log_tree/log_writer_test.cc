@@ -48,7 +48,7 @@ class LogWriterTest : public ::testing::Test {
 TEST_F(LogWriterTest, WhatIsFinishedIsWritten) {
   std::vector<std::string> said;
   LogWriter::Upload upload = Upload(0, 0, "hello\n");
-  upload.done = [&](const Status& written) { said.push_back(written.ok() ? "ok" : "failed"); };
+  upload.done = [&](const Status& written) { said.emplace_back(written.ok() ? "ok" : "failed"); };
   ASSERT_TRUE(writer_->Write(std::move(upload)));
   upload = Upload(1, 0, "not its own");
   upload.path[2] = "0";

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/support/fault_files.h"
+#include "tests/support/memory_store.h"
 #include "tests/support/memory_write_store.h"
 
 namespace parallelrun::coordinator {
@@ -19,16 +20,17 @@ namespace {
 using ::testing::HasSubstr;
 using Fault = MemoryWriteStore::Fault;
 
-constexpr uint64_t kRun = 0x1234;
-constexpr char kRunName[] = "20261123T215747Z-0000000000001234";
-const WallTime kNow{std::chrono::microseconds(int64_t{1795471067} * 1'000'000)};
+constexpr uint64_t kStoredRun = 0x1234;
+constexpr char kStoredRunName[] = "20261123T215747Z-0000000000001234";
+const WallTime kStoredNow{std::chrono::microseconds(int64_t{1795471067} * 1'000'000)};
 
 class StoredLogsTest : public ::testing::Test {
  protected:
   StoredLogsTest() {
     auto store = std::make_unique<MemoryWriteStore>();
     store_ = store.get();
-    logs_ = std::make_unique<StoredLogs>(std::move(store), kRunName, std::stop_source());
+    logs_ = std::make_unique<StoredLogs>(std::move(store), objects_.Open("memory://bucket"),
+                                         kStoredRunName, std::stop_source());
     const Result<LogFolder> folder = LogFolder::Open(files_, "/job/logs");
     EXPECT_TRUE(folder.ok());
     if (folder.ok()) folder_ = std::make_unique<LogFolder>(*folder);
@@ -37,11 +39,13 @@ class StoredLogsTest : public ::testing::Test {
     EXPECT_TRUE(folder_->Append(name, text).ok());
   }
   const std::string* Sent(const std::string& name) const {
-    const MemoryWriteStore::Object* const object = store_->Find(std::string(kRunName) + "/" + name);
+    const MemoryWriteStore::Object* const object =
+        store_->Find(std::string(kStoredRunName) + "/" + name);
     return object == nullptr ? nullptr : &object->bytes;
   }
 
   FaultFiles files_;
+  MemoryObjects objects_;  // what a listing tells
   MemoryWriteStore* store_ = nullptr;
   std::unique_ptr<StoredLogs> logs_;
   std::unique_ptr<LogFolder> folder_;
@@ -99,7 +103,7 @@ TEST_F(StoredLogsTest, AStoreThatFailsAtAnyRequestLosesNothing) {
     bool met = true;
     for (size_t n = 0; met; ++n) {
       for (const char* name : {"job_result.txt", "user/files/0/large.bin", "user/error.txt"}) {
-        store_->Drop(std::string(kRunName) + "/" + name);
+        store_->Drop(std::string(kStoredRunName) + "/" + name);
       }
       met = false;
       size_t seen = 0;
@@ -122,6 +126,35 @@ TEST_F(StoredLogsTest, AStoreThatFailsAtAnyRequestLosesNothing) {
   }
 }
 
+TEST_F(StoredLogsTest, ASegmentNeverChanges) {
+  ASSERT_TRUE(logs_->SendSegment("0/000001-00000001", "one").ok());
+  ASSERT_TRUE(logs_->SendSegment("0/000001-00000001", "one").ok())
+      << "by whoever did not hear that it is there";
+  EXPECT_EQ(*Sent("segments/0/000001-00000001"), "one");
+  store_->SetFaults([](size_t, const std::string&) { return Fault::kRefused; });
+  EXPECT_EQ(logs_->SendSegment("0/000001-00000002", "two").error().code, Code::kUnavailable);
+}
+
+TEST_F(StoredLogsTest, SegmentsOfNodesWhoseFilesAreWholeAreRemoved) {
+  for (const char* name :
+       {"segments/0/000001-00000001", "segments/0/000001-00000002", "segments/10/000001-00000003",
+        "segments/1/000001-00000004", "readme.txt"}) {
+    const std::string whole = std::string(kStoredRunName) + "/" + name;
+    store_->Write(whole, "x");
+    objects_.Put("memory://bucket/" + whole, "x");
+  }
+  store_->Write("other/segments/0/000001-00000001", "x");
+  objects_.Put("memory://bucket/other/segments/0/000001-00000001", "x");
+  const auto not_1 = [](const std::string& node) { return node != "1"; };
+  ASSERT_TRUE(logs_->RemoveSegments(not_1, 1).ok());
+  EXPECT_EQ(Sent("segments/0/000001-00000001"), nullptr) << "the oldest goes first";
+  EXPECT_EQ(store_->objects(), 5U);
+  ASSERT_TRUE(logs_->RemoveSegments(not_1).ok());
+  EXPECT_EQ(store_->objects(), 3U);
+  EXPECT_NE(Sent("segments/1/000001-00000004"), nullptr);
+  EXPECT_NE(Sent("readme.txt"), nullptr);
+}
+
 TEST_F(StoredLogsTest, TheReadmeIsWrittenAtTheStartAndAgain) {
   ASSERT_TRUE(logs_->Begin().ok());
   ASSERT_TRUE(logs_->Begin().ok()) << "by the next coordinator of the run";
@@ -138,11 +171,11 @@ TEST(StoredLogsNameTest, IsTheSameForEachCoordinatorOfARun) {
     EXPECT_TRUE(made.ok());
     return made.ok() ? *made : "";
   };
-  EXPECT_EQ(name(kRun, kNow), kRunName);
-  EXPECT_EQ(name(kRun, kNow + seconds(60)), kRunName);
-  const std::string next = name(kRun + 1, kNow + seconds(60));
+  EXPECT_EQ(name(kStoredRun, kStoredNow), kStoredRunName);
+  EXPECT_EQ(name(kStoredRun, kStoredNow + seconds(60)), kStoredRunName);
+  const std::string next = name(kStoredRun + 1, kStoredNow + seconds(60));
   EXPECT_EQ(next, "20261123T215847Z-0000000000001235");
-  EXPECT_LT(kRunName, next) << "they sort by time";
+  EXPECT_LT(kStoredRunName, next) << "they sort by time";
 }
 
 }  // namespace

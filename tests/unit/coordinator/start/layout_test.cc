@@ -20,7 +20,7 @@ api::Job JobOf(api::InputKind kind) {
   job.spec.inputs = {input};
   job.spec.mini_batch_size = 7;
   job.spec.output.to = {"data", "out"};
-  job.spec.logs = {"data", "logs"};
+  job.spec.logs.to = {"data", "logs"};
   job.spec.state.in = {"data", "state"};
   return job;
 }
