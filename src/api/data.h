@@ -15,6 +15,8 @@ enum class InputKind { kFiles, kTabular, kJsonLines };
 enum class Access { kPath, kUri };
 // Which inputs without an item are no mistake: none, those whose place is there, all.
 enum class AllowEmpty { kNever, kExisting, kMissing };
+// What the lines of a manifest are.
+enum class ManifestFormat { kText, kCsv, kJsonLines };
 enum class TabularFormat { kCsv, kTsv, kParquet };
 enum class HeaderMode { kAllFiles, kFirstFile, kNone };
 enum class ColumnType { kInteger, kNumber, kBoolean, kText };
@@ -83,6 +85,8 @@ struct TabularOptions {
 // The file that names the files of an input, one a line.
 struct Manifest {
   std::string path;  // relative to the volume of the input
+  ManifestFormat format = ManifestFormat::kText;
+  std::string column = "path";  // but of kText: the one that holds the path
   bool operator==(const Manifest&) const = default;
 };
 

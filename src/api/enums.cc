@@ -28,6 +28,14 @@ const Words<AllowEmpty>& EnumWords() {
 }
 
 template <>
+const Words<ManifestFormat>& EnumWords() {
+  static const Words<ManifestFormat> words = {{"Text", ManifestFormat::kText},
+                                              {"CSV", ManifestFormat::kCsv},
+                                              {"JSONLines", ManifestFormat::kJsonLines}};
+  return words;
+}
+
+template <>
 const Words<TabularFormat>& EnumWords() {
   static const Words<TabularFormat> words = {{"CSV", TabularFormat::kCsv},
                                              {"TSV", TabularFormat::kTsv},

@@ -11,6 +11,7 @@ constexpr uint8_t kFiles = 1;
 constexpr uint8_t kRanks = 4;
 constexpr uint8_t kFileGroups = 5;
 constexpr uint8_t kTableGroups = 6;
+constexpr uint8_t kFilesWithMetadata = 8;
 
 constexpr uint8_t kInStore = 128;  // added to the kind
 
@@ -81,12 +82,14 @@ void PutFound(Encoder& to, const VersionForm& form, uint64_t size, std::string_v
 }
 
 void Put(Encoder& to, const VersionForm& form, const FilesChunk& c) {
-  PutKind(to, form, kFiles);
+  assert(c.metadata.empty() || c.metadata.size() == c.versions.size());
+  PutKind(to, form, c.metadata.empty() ? kFiles : kFilesWithMetadata);
   to.U32(c.files_per_batch);
   to.U32(static_cast<uint32_t>(c.versions.size()));
   to.Text(c.root);
   to.Text(c.names);
   for (const std::string_view version : c.versions) PutVersion(to, form, version);
+  for (const std::string_view metadata : c.metadata) to.Text(metadata);
 }
 
 void Put(Encoder& to, const VersionForm& form, const TabularChunk& c) {
@@ -184,6 +187,13 @@ FilesChunk GetFiles(Decoder& from, const VersionForm& form) {
   c.names = from.Text();
   if (c.files_per_batch == 0) from.Fail();
   c.versions = GetVersions(from, form, c.names, files);
+  return c;
+}
+
+FilesChunk GetFilesWithMetadata(Decoder& from, const VersionForm& form) {
+  FilesChunk c = GetFiles(from, form);
+  c.metadata.reserve(c.versions.size());
+  for (size_t i = 0; i < c.versions.size() && from.ok(); ++i) c.metadata.push_back(from.Text());
   return c;
 }
 
@@ -336,6 +346,7 @@ PlanChunkRecord DecodePlanChunk(Decoder& from) {
   r.store = form.store;
   switch (kind) {
     case kFiles: r.content = GetFiles(from, form); break;
+    case kFilesWithMetadata: r.content = GetFilesWithMetadata(from, form); break;
     case static_cast<uint8_t>(RowKind::kDelimited):
     case static_cast<uint8_t>(RowKind::kJsonLines):
     case static_cast<uint8_t>(RowKind::kParquet):

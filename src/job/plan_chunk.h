@@ -24,6 +24,8 @@ struct FilesChunk {
   std::string_view root;
   std::string_view names;                  // NUL-joined, `versions.size()` of them
   std::vector<std::string_view> versions;  // one a file
+  // One a file too, JSON objects: what a manifest says of it. Empty: there is none.
+  std::vector<std::string_view> metadata = {};
 };
 
 // A part of a file. Parquet: `offset` is the first row group and `length` their number.

@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "job/record_codec.h"
+#include "job/work_flags.h"
 
 namespace parallelrun::job {
 namespace {
@@ -50,6 +51,15 @@ void PutFiles(Encoder& to, Naming naming, std::string_view root, std::string_vie
       to.I64(0);
     }
   }
+}
+
+std::string MetadataList(const std::string_view* metadata, size_t files) {
+  std::string list = "[";
+  for (size_t i = 0; i < files; ++i) {
+    if (i > 0) list += ',';
+    list += metadata[i];
+  }
+  return list + ']';
 }
 
 std::string WithMembers(std::string_view format, const std::string& members) {
@@ -208,11 +218,13 @@ std::string WorkMaker::Encode(uint32_t index, BatchId id, const Range& range) co
   const bool in_store = !chunk_.store.empty() && !urls_;
   const Naming naming = urls_ ? Naming::kUrls : in_store ? Naming::kObjects : Naming::kPaths;
   const std::string members = Members(index, range);
+  const auto* const files = std::get_if<FilesChunk>(&chunk_.content);
+  const bool has_metadata = files != nullptr && !files->metadata.empty();
   std::string work;
   Encoder to(work);
   const auto head = [&](uint8_t kind, std::string_view context) {
     to.U8(kind);
-    to.U8(in_store ? 1 : 0);
+    to.U8(static_cast<uint8_t>((in_store ? kOfStore : 0) | (has_metadata ? kHasMetadata : 0)));
     to.U16(0);  // failed attempts
     to.U64(id);
     to.U64(chunk_.first_item + item_starts_[index] + range.first);
@@ -220,7 +232,7 @@ std::string WorkMaker::Encode(uint32_t index, BatchId id, const Range& range) co
     to.Text(context);
     if (in_store) to.Text(chunk_.store);
   };
-  if (const auto* files = std::get_if<FilesChunk>(&chunk_.content)) {
+  if (files != nullptr) {
     const size_t begin = size_t{index} * files->files_per_batch + range.first;
     const size_t end = begin + items;
     const size_t names_begin = name_starts_[begin];
@@ -230,6 +242,7 @@ std::string WorkMaker::Encode(uint32_t index, BatchId id, const Range& range) co
     head(kFilesWork, "");
     PutFiles(to, naming, files->root, files->names.substr(names_begin, names_end - names_begin),
              &files->versions[begin], items);
+    if (has_metadata) to.Text(MetadataList(&files->metadata[begin], items));
   } else if (const auto* tabular = std::get_if<TabularChunk>(&chunk_.content)) {
     const Slice& slice = tabular->slices[index];
     const bool lines = tabular->kind == RowKind::kJsonLines;

@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/json.h"
+#include "job/work_flags.h"
 
 namespace parallelrun::job {
 namespace {
@@ -16,7 +17,7 @@ constexpr uint8_t kFiles = 1;
 constexpr uint8_t kSlice = 2;
 constexpr uint8_t kLines = 3;
 constexpr uint8_t kTables = 5;
-constexpr size_t kStoreFlag = 1;                 // byte of Work
+constexpr size_t kFlags = 1;                     // byte of Work
 constexpr size_t kHead = 1 + 1 + 2 + 8 + 8 + 4;  // in front of the context
 constexpr uint64_t kNotLooked = std::numeric_limits<uint64_t>::max();
 constexpr uint64_t kSmall = uint64_t{16} << 20;  // bytes of an object that is fetched whole
@@ -36,7 +37,8 @@ class Translation {
     store_ = from_.Text();
     if (!from_.ok() || store_.empty()) return false;
     const auto kind = static_cast<uint8_t>(head[0]);
-    head[kStoreFlag] = 0;
+    const auto flags = static_cast<uint8_t>(head[kFlags]);
+    head[kFlags] = static_cast<char>(flags & ~kOfStore);
     to_.Bytes(head);
     to_.Text(context);
     switch (kind) {
@@ -46,6 +48,7 @@ class Translation {
       case kTables: Tables(); break;
       default: return false;
     }
+    if ((flags & kHasMetadata) != 0) to_.Text(from_.Text());
     return from_.Done();
   }
 
@@ -152,7 +155,7 @@ class Translation {
 }  // namespace
 
 bool NamesObjects(std::string_view work) {
-  return work.size() > kHead && static_cast<uint8_t>(work[kStoreFlag]) == 1;
+  return work.size() > kHead && (static_cast<uint8_t>(work[kFlags]) & kOfStore) != 0;
 }
 
 Result<std::vector<ObjectName>> ObjectsOf(std::string_view work) {

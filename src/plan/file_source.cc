@@ -31,6 +31,8 @@ class FileSource : public PlanSource {
                                      input_.most_items - at.next_item);
     Files found;
     while (found.versions.size() < wanted) {
+      // What a manifest says may be much more than names are.
+      if (found.versions.size() % per_batch == 0 && found.bytes() > kMostChunkBytes / 2) break;
       const auto more = AddFile(found);
       if (!more.ok()) return more.error();
       if (!*more) break;
@@ -41,9 +43,10 @@ class FileSource : public PlanSource {
     if (!input_.partition_format.empty()) {
       return EncodeChunk(input_, Groups(root, found, per_batch), at);
     }
+    const std::vector<std::string_view> metadata(found.metadata.begin(), found.metadata.end());
     return EncodeChunk(input_,
                        job::FilesChunk{static_cast<uint32_t>(per_batch), root, found.names,
-                                       ViewsOf(found.versions)},
+                                       ViewsOf(found.versions), metadata},
                        at);
   }
 
@@ -55,9 +58,13 @@ class FileSource : public PlanSource {
     std::vector<size_t> name_ends;
     std::vector<store::Version> versions;
     std::vector<std::string> contexts;  // one a file, with a partition format
+    std::vector<std::string> metadata;  // one a file, of a manifest that has some
     std::string last_name;
     size_t context_bytes = 0;
     size_t version_bytes = 0;
+    size_t metadata_bytes = 0;
+
+    size_t bytes() const { return names.size() + context_bytes + version_bytes + metadata_bytes; }
   };
 
   // False at the end of the listing.
@@ -66,6 +73,7 @@ class FileSource : public PlanSource {
     if (!next.ok()) return next.error();
     if (!*next) return false;
     std::string name((*next)->name);
+    std::string metadata((*next)->metadata);
     std::optional<store::Found> file = std::move((*next)->found);
     if (!file) {
       auto looked = Look(input_, store_, name);
@@ -86,8 +94,11 @@ class FileSource : public PlanSource {
     found.version_bytes += file->version.bytes().size();
     found.versions.push_back(std::move(file->version));
     found.last_name = std::move(name);
-    const size_t bytes = found.names.size() + found.context_bytes + found.version_bytes;
-    if (bytes <= kMostChunkBytes) return true;
+    if (!metadata.empty()) {
+      found.metadata_bytes += metadata.size();
+      found.metadata.push_back(std::move(metadata));
+    }
+    if (found.bytes() <= kMostChunkBytes) return true;
     return Error{Code::kInvalid,
                  fmt::format("{}: a mini-batch of {} files is too large, the names of {} take "
                              "48 MiB; lower miniBatchSize",

@@ -1,6 +1,6 @@
-// The names of an input, one at a time and in byte order: what its store lists below the root
-// (store/store.h), without what no mini-batch is to have. A listing can go on behind any name
-// without reading what sorts before it.
+// The names of an input, one at a time and in byte order, or in that of its manifest: what its
+// store lists below the root (store/store.h), without what no mini-batch is to have. A listing can
+// go on behind any name without reading what sorts before it.
 //
 // Left out: names that begin with a dot, but for a root that is one or a pattern that names the
 // dot, folders named lost+found, what the pattern does not match, what an exclude pattern matches

@@ -9,47 +9,17 @@
 namespace parallelrun::plan {
 namespace {
 
-constexpr size_t kMostPath = 4096;  // bytes, as of a path anywhere
-
 bool IsBlank(std::string_view line) { return line.find_first_not_of(" \t") == line.npos; }
-
-// `find .` and its like write each path so.
-std::string_view WithoutDotSlash(std::string_view name) {
-  while (name.starts_with("./")) name.remove_prefix(2);
-  return name;
-}
 
 }  // namespace
 
-std::string WhyNoItem(std::string_view name) {
-  if (name.size() > kMostPath) return "is longer than 4,096 bytes: no file has such a path";
-  if (name.find('\0') != std::string_view::npos) {
-    return "has a NUL byte, and no path does: write the manifest as text, one path a line";
-  }
-  if (name.find("://") != std::string_view::npos) {
-    return "is a URL, and the input lies on a volume: write paths relative to its folder";
-  }
-  if (name.starts_with('/')) {
-    return "is an absolute path: write it relative to the folder of the input";
-  }
-  for (size_t begin = 0; begin <= name.size();) {
-    const size_t end = std::min(name.find('/', begin), name.size());
-    const std::string_view part = name.substr(begin, end - begin);
-    if (part == "..") return "leaves the folder of the input: name what lies below it";
-    if (part.empty() || part == ".") {
-      return "is not how a listing writes a path: leave out \"//\", \"/./\" and a \"/\" at the end";
-    }
-    begin = end + 1;
-  }
-  return "";
-}
-
 Result<std::unique_ptr<ManifestReader>> ManifestReader::Open(store::Store& store,
                                                              const std::string& name,
+                                                             const PlanManifest& manifest,
                                                              std::stop_token stop) {
   auto text = TextReader::Open(store, name, true, std::move(stop));
   if (!text.ok()) return text.error();
-  return std::unique_ptr<ManifestReader>(new ManifestReader(std::move(*text)));
+  return std::unique_ptr<ManifestReader>(new ManifestReader(std::move(*text), manifest));
 }
 
 Error ManifestReader::Wrong(uint64_t line, const std::string& what) const {
@@ -62,16 +32,15 @@ Result<std::optional<ManifestItem>> ManifestReader::Next() {
     if (!read.ok()) return read.error();
     if (!*read) return std::optional<ManifestItem>();
     if (IsBlank(line_)) continue;
+    const Result<std::optional<ManifestEntry>> entry = entries_.Read(line_);
+    if (!entry.ok()) return Wrong(lines_, entry.error().message);
+    if (!*entry) continue;
     if (++items_ > kMostItems) {
       return Wrong(lines_,
-                   "the manifest has more than 10,000,000 items: cut it into several, "
-                   "each of an input of its own");
+                   "the manifest has more than 10,000,000 items: cut it into several, each of an "
+                   "input of its own");
     }
-    const std::string_view name = WithoutDotSlash(line_);
-    if (const std::string why = WhyNoItem(name); !why.empty()) {
-      return Wrong(lines_, fmt::format("\"{}\" {}", Printable(name, kShownLong), why));
-    }
-    return std::optional(ManifestItem{name, lines_});
+    return std::optional(ManifestItem{**entry, lines_});
   }
 }
 

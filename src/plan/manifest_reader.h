@@ -1,5 +1,5 @@
-// Reads what a manifest names, item by item (docs/job.md, "Manifests"): a text whose lines are the
-// paths of files below the folder of an input. Blocking I/O; not thread-safe.
+// Reads what a manifest names, line by line (docs/job.md, "Manifests"). Blocking I/O; not
+// thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,16 @@
 #include <utility>
 
 #include "base/error.h"
+#include "plan/manifest_line.h"
 #include "plan/planner.h"
 #include "plan/text_reader.h"
 #include "store/store.h"
 
 namespace parallelrun::plan {
 
-struct ManifestItem {
-  std::string_view name;  // as a listing would give it; holds until the next call of Next
-  uint64_t line = 0;      // of the manifest, from 1 on
+struct ManifestItem : ManifestEntry {
+  uint64_t line = 0;  // of the manifest, from 1 on
 };
-
-// Why a manifest cannot have this name in it, with what to do; empty: it can. It is data, and gets
-// at nothing but what lies below the folder of its input.
-std::string WhyNoItem(std::string_view name);
 
 class ManifestReader {
  public:
@@ -34,6 +30,7 @@ class ManifestReader {
 
   // The file `name` of `store`, which outlives the reader.
   static Result<std::unique_ptr<ManifestReader>> Open(store::Store& store, const std::string& name,
+                                                      const PlanManifest& manifest,
                                                       std::stop_token stop);
 
   // What it was when it was opened.
@@ -44,10 +41,12 @@ class ManifestReader {
   Error Wrong(uint64_t line, const std::string& what) const;
 
  private:
-  explicit ManifestReader(std::unique_ptr<TextReader> text) : text_(std::move(text)) {}
+  ManifestReader(std::unique_ptr<TextReader> text, const PlanManifest& manifest)
+      : text_(std::move(text)), entries_(manifest) {}
   Result<bool> ReadLine();
 
   const std::unique_ptr<TextReader> text_;
+  ManifestLines entries_;
   std::string line_;  // without its end
   uint64_t lines_ = 0;
   uint64_t items_ = 0;

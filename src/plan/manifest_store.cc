@@ -90,30 +90,32 @@ class ForbiddenFolders {
 class ManifestFile {
  public:
   ManifestFile(const Files& files, const PlanInput& input)
-      : path_(input.manifest.path),
-        planned_(input.manifest.planned),
+      : manifest_(input.manifest),
         stop_(input.stop),
-        place_(store::MakeFolderStore(files, {.path = path_, .forbidden = {}, .stop = stop_})) {}
+        place_(store::MakeFolderStore(files,
+                                      {.path = manifest_.path, .forbidden = {}, .stop = stop_})) {}
 
   // Nothing where it is not there, or is no file.
   Result<std::optional<store::Found>> Stat() {
     const Result<bool> there = place_->IsThere();
     if (!there.ok()) return there.error();
     if (!*there) return std::optional<store::Found>();
-    return place_->Stat(std::string(LastPart(path_)));
+    return place_->Stat(std::string(LastPart(manifest_.path)));
   }
 
   Result<std::unique_ptr<ManifestReader>> Open() {
     const Result<std::optional<store::Found>> found = Stat();
     if (!found.ok()) return found.error();
     if (!*found) {
-      return Error{Code::kNotFound, ShownPath(path_) +
+      return Error{Code::kNotFound, ShownPath(manifest_.path) +
                                         ": the manifest is not there, or is no file; correct "
                                         "manifest.path"};
     }
-    auto reader = ManifestReader::Open(*place_, std::string(LastPart(path_)), stop_);
+    auto reader =
+        ManifestReader::Open(*place_, std::string(LastPart(manifest_.path)), manifest_, stop_);
     if (!reader.ok()) return reader.error();
-    if (Status same = CheckIs((*reader)->found(), planned_); !same.ok()) return same.error();
+    if (Status same = CheckIs((*reader)->found(), manifest_.planned); !same.ok())
+      return same.error();
     return reader;
   }
 
@@ -131,11 +133,10 @@ class ManifestFile {
                  fmt::format("{}: the manifest has changed since items of it were planned, and "
                              "which of them were could not be told: put back what it was, or "
                              "start over (--overwrite, or output.ifExists: Overwrite)",
-                             ShownPath(path_))};
+                             ShownPath(manifest_.path))};
   }
 
-  const std::string path_;
-  const store::Version planned_;
+  const PlanManifest manifest_;
   const std::stop_token stop_;
   const std::unique_ptr<store::Store> place_;
 };
@@ -164,7 +165,7 @@ class ManifestListing final : public store::Listing {
       }
       if (!wanted_.name((*item)->name)) continue;
       if (const Status allowed = CheckFolder(**item); !allowed.ok()) return allowed.error();
-      return std::optional(store::Listed{(*item)->name, {}});
+      return std::optional(store::Listed{(*item)->name, {}, (*item)->metadata});
     }
   }
 

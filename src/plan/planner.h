@@ -32,7 +32,9 @@ constexpr uint64_t kAllItems = UINT64_MAX;
 
 // The file that names the items of an input (manifest_store.h).
 struct PlanManifest {
-  std::string path;             // absolute; empty: the input is what its folder holds
+  std::string path;  // absolute; empty: the input is what its folder holds
+  api::ManifestFormat format = api::ManifestFormat::kText;
+  std::string column = "path";  // but of kText
   store::Version planned = {};  // that items were planned of; empty: none yet, or any
 };
 

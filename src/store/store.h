@@ -72,6 +72,8 @@ struct Wanted {
 struct Listed {
   std::string_view name;       // holds until the next call of Next
   std::optional<Found> found;  // where the listing learns it for nothing; else ask Stat
+  // What is said of it beside its name, as a JSON object; holds as long. Of a manifest alone.
+  std::string_view metadata = {};
 };
 
 class Listing {

@@ -97,3 +97,51 @@ def test_another_one_is_another_run(work):
     result = work.run("--resume")
     assert result.code == 0, result
     assert work.rows() == ["photo c", "photo b", "photo a"]
+
+
+def test_columns_of_a_line_reach_the_script(work):
+    """Of an item that is tried alone, too: a piece is described by its own line."""
+    work.script(
+        "import os\n"
+        "from steps import there\n"
+        "\n"
+        "def run(mini_batch, context):\n"
+        "    rows = []\n"
+        "    for path, said in zip(mini_batch, context.item_metadata):\n"
+        "        if said['label'] == 'bad' and not there('mended'):\n"
+        "            raise ValueError('a bad label')\n"
+        "        rows.append(f\"{os.path.basename(path)} {said['label']} {said['id']}\")\n"
+        "    return rows\n"
+    )
+    photos(work, "a", "b", "c")
+    named(work, ["id,file,label", "1,c,cat", '02,b,"a, dog"', "3,a,bad"])
+    manifest = {"path": "lists/today.txt", "format": "CSV", "column": "file"}
+    job = json.loads(work.job_file.read_text())
+    job["spec"]["inputs"][0]["manifest"] = manifest
+    job["spec"].update(miniBatchSize="3", runMaxTry=1, isolateFailures=True)
+    work.job_file.write_text(json.dumps(job))
+    result = work.run()
+    assert result.code == 3, result
+    assert work.rows() == ["c cat 1", "b a, dog 02"]
+    debugged = work.call("debug", "out", "--item", "a")
+    assert "ValueError: a bad label" in debugged.output, debugged
+    work.make("mended")
+    result = work.run("--retry-failed")
+    assert result.code == 0, result
+    assert work.rows() == ["c cat 1", "b a, dog 02", "a bad 3"]
+
+
+def test_objects_reach_the_script_and_a_text_says_nothing(work):
+    work.script(
+        "def run(mini_batch, context):\n    return [str(context.item_metadata)] * len(mini_batch)\n"
+    )
+    photos(work, "a")
+    named(work, ['{"path": "a", "of": [1, null], "id": 12345678901234567890123}'])
+    words = ["--set", "spec.inputs[0].manifest.format=JSONLines"]
+    result = work.run(*words)
+    assert result.code == 0, result
+    assert work.rows() == ["[{'path': 'a', 'of': [1, None], 'id': 12345678901234567890123}]"]
+    named(work, ["a"])
+    result = work.run("--overwrite")
+    assert result.code == 0, result
+    assert work.rows() == ["None"]

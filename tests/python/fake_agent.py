@@ -37,17 +37,20 @@ def text(value):
     return struct.pack("<I", len(data)) + data
 
 
-def work_head(kind, items, index, retries=0, first=0, context=None):
+def work_head(kind, items, index, retries=0, first=0, context=None, flags=0):
     keys = json.dumps(context) if context else ""
-    return struct.pack("<BBHQQI", kind, 0, retries, index, first, items) + text(keys)
+    return struct.pack("<BBHQQI", kind, flags, retries, index, first, items) + text(keys)
 
 
-def files_work(root, names, index=0, stamps=None, **head):
-    """Work of kind 1; without stamps the files are not checked."""
+def files_work(root, names, index=0, stamps=None, metadata=None, **head):
+    """Work of kind 1; without stamps the files are not checked. `metadata`: JSON, of a manifest."""
+    flags = 0 if metadata is None else 2
+    described = b"" if metadata is None else text(metadata)
     stamps = stamps or [(UNKNOWN_SIZE, 0)] * len(names)
     joined = b"\0".join(os.fsencode(name) for name in names)
-    body = work_head(1, len(names), index, **head) + text(os.fsencode(root)) + text(joined)
-    return body + b"".join(struct.pack("<Qq", *stamp) for stamp in stamps)
+    body = work_head(1, len(names), index, flags=flags, **head)
+    body += text(os.fsencode(root)) + text(joined)
+    return body + b"".join(struct.pack("<Qq", *stamp) for stamp in stamps) + described
 
 
 def stamp_of(path):

@@ -1,5 +1,7 @@
 """Files and tables as they were listed, and as they are found."""
 
+import json
+
 import pytest
 from fake_agent import (
     files_work,
@@ -258,6 +260,31 @@ def test_table_context(launch, table):
     row = agent.result().data.decode()
     assert '"lower_bound": 100' in row
     assert f"Subset(source='{table}', first_item=100, items=4)" in row
+
+
+def test_what_a_manifest_says_of_files_is_in_the_context(launch):
+    agent = launch("with_context.py")
+    agent.ready()
+    said = '[{"path": "a", "id": 12345678901234567890123}, {"path": "b", "é": "\\udc80"}]'
+    agent.run(files_work("/in", ["a", "b"], metadata=said))
+    rows = [json.loads(row) for row in agent.result().data.decode().splitlines()]
+    assert rows[0]["item_metadata"] == [
+        {"path": "a", "id": 12345678901234567890123},
+        {"path": "b", "é": "\udc80"},
+    ]
+    # Without one there is none, nor is it kept from the mini-batch before.
+    agent.run(files_work("/in", ["a"]))
+    assert "item_metadata" not in json.loads(agent.result().data)
+
+
+@pytest.mark.parametrize("said", ["[{}]", "[{}, {}, {}]", "[{}, {}"])
+def test_a_manifest_that_says_something_else_breaks_the_protocol(launch, said):
+    agent = launch("with_context.py")
+    agent.ready()
+    agent.run(files_work("/in", ["a", "b"], metadata=said))
+    assert agent.receive() is None
+    assert agent.wait() == 1
+    assert "parallelrun: work " in agent.stderr_path.read_text()
 
 
 def test_table_that_cannot_be_parsed(reader, tmp_path):

@@ -5,13 +5,34 @@
 #include "api/job.h"
 
 namespace parallelrun::api::fields {
+namespace {
+
+const Condition kHasColumns = {
+    R"((has(self.format) && self.format != "Text"))",
+    "has no meaning in a text, whose lines are paths: remove it, or write format: CSV or JSONLines",
+    [](const void* manifest) {
+      return static_cast<const Manifest*>(manifest)->format != ManifestFormat::kText;
+    },
+    "has no meaning in a text, whose lines are paths",
+    "remove it, or write format: CSV or JSONLines"};
+
+}  // namespace
 
 const FieldList& ManifestFields() {
   static const FieldList fields = {
       Bound("path", &Manifest::path, Path(),
-            "The file, relative to the volume of the input: text with one path a line, each "
-            "relative to the input's path.")
+            "The file, relative to the volume of the input. Each line names one file, relative to "
+            "the input's path.")
           .Required("write where the manifest lies on the volume of the input"),
+      Bound("format", &Manifest::format, WordsOf<ManifestFormat>(),
+            "What a line is: a path (Text, if not given), a row below a header (CSV), or an object "
+            "(JSONLines).")
+          .UnlessInitial(),
+      Bound("column", &Manifest::column, Text(kMostText),
+            "The column that holds the path, path if not given. All of a line's columns reach "
+            "run() as the context's item_metadata.")
+          .UnlessInitial()
+          .On({&kHasColumns}),
   };
   return fields;
 }

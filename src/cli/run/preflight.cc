@@ -239,7 +239,10 @@ std::vector<std::string> CheckJobFile(LocalJob job) {
     seen.pattern = input.pattern;
     seen.exclude = input.exclude;
     seen.allow_empty = input.allow_empty;
-    if (input.manifest) seen.manifest.path = Absolute(volume->second, input.manifest->path);
+    if (!input.manifest) continue;
+    seen.manifest.path = Absolute(volume->second, input.manifest->path);
+    seen.manifest.format = input.manifest->format;
+    seen.manifest.column = input.manifest->column;
   }
   InputSize size;
   const std::vector<std::string> inputs = CheckInputs(job, {}, size);

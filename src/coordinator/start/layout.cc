@@ -126,6 +126,8 @@ Status AddInput(const api::JobSpec& spec, size_t index, const Volumes& volumes, 
         Resolve({input.from.volume, input.manifest->path}, volumes, field + ".manifest");
     if (!manifest.ok()) return manifest.error();
     plan.manifest.path = std::move(*manifest);
+    plan.manifest.format = input.manifest->format;
+    plan.manifest.column = input.manifest->column;
     plan.decide_types = true;
   }
   layout.inputs.push_back(std::move(plan));

@@ -25,6 +25,12 @@ PlanChunkRecord Files() {
                      {FileVersion(1, 10), FileVersion(2, 20), FileVersion(3, -30)}}};
 }
 
+PlanChunkRecord FilesWithMetadata() {
+  PlanChunkRecord files = Files();
+  std::get<FilesChunk>(files.content).metadata = {R"({"label":"cat"})", "{}", R"({"n":[1]})"};
+  return files;
+}
+
 PlanChunkRecord Slices() {
   return {
       9, 100, 0,
@@ -98,6 +104,7 @@ std::vector<Record> Samples() {
           RowGroups(),
           Ranks(),
           FileGroups(),
+          FilesWithMetadata(),
           TableGroups(),
           PlanEndRecord{11, 119},
           RowsRecord{7, {3, 8}, "row 1\n"},
@@ -322,6 +329,13 @@ TEST(RecordsTest, PlanChunksAreThoseOfTheSpecification) {
   EXPECT_EQ(body({0, 0, 0, part}), "\x03" + front + "\x01\0\0\0F"s + back);
   part.kind = RowKind::kParquet;
   EXPECT_EQ(body({0, 0, 0, part}), "\x07" + front + back);
+}
+
+TEST(RecordsTest, LayoutOfFilesThatAManifestDescribes) {
+  const FilesChunk files{1, "/", "a\0b"sv, {"v1", "v2"}, {"{}", "{\"n\":1}"}};
+  EXPECT_EQ(Encoded(PlanChunkRecord{0, 0, 0, files, "s"}).substr(5 + 20),
+            "\x88\x01\0\0\0s\x02\x01\0\0\0\x02\0\0\0\x01\0\0\0/\x03\0\0\0"
+            "a\0bv1v2\x02\0\0\0{}\x07\0\0\0{\"n\":1}"sv);
 }
 
 TEST(RecordsTest, LayoutOfAChunkInAStore) {

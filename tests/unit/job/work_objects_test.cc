@@ -51,6 +51,17 @@ TEST(WorkObjects, FilesTakeTheirPlace) {
   EXPECT_FALSE(NamesObjects(WorkOf(Files(""))));
 }
 
+TEST(WorkObjects, WhatAManifestSaysOfFilesStays) {
+  const auto described = [](std::string_view store) {
+    job::PlanChunkRecord files = Files(store);
+    std::get<job::FilesChunk>(files.content).metadata = {"{\"n\":1}", "{}", "{}"};
+    return files;
+  };
+  EXPECT_TRUE(NamesObjects(WorkOf(described("bucket"))));
+  EXPECT_FALSE(NamesObjects(WorkOf(described(""))));
+  EXPECT_EQ(WithFiles(WorkOf(described("bucket")), "/c", Numbered), WorkOf(described("")));
+}
+
 TEST(WorkObjects, OfTables) {
   for (const job::RowKind kind :
        {job::RowKind::kDelimited, job::RowKind::kJsonLines, job::RowKind::kParquet}) {

@@ -98,6 +98,25 @@ TEST(WorkTest, NothingIsComparedOfAFileThatNobodyLookedAt) {
   EXPECT_TRUE(from.Done());
 }
 
+TEST(WorkTest, WhatAManifestSaysStandsBehindTheFiles) {
+  PlanChunkRecord chunk = kFiles;
+  std::get<FilesChunk>(chunk.content).metadata = {R"({"n":1})", R"({"n":2})", R"({"n":3})"};
+  const WorkMaker maker = Maker(chunk);
+  const std::string plain = Maker(kFiles).Make(0);
+  const std::string work = maker.Make(0);
+  EXPECT_EQ(plain[1], 0);
+  EXPECT_EQ(work[1], 2);
+  EXPECT_EQ(work.substr(2, plain.size() - 2), plain.substr(2));
+  EXPECT_EQ(work.substr(plain.size()), "\x11\0\0\0[{\"n\":1},{\"n\":2}]"sv);
+  EXPECT_TRUE(maker.Make(1).ends_with("\x09\0\0\0[{\"n\":3}]"sv));
+  // A piece is described by its own lines.
+  EXPECT_TRUE(maker.MakePiece(0, 99, 1, 1).ends_with("\x09\0\0\0[{\"n\":2}]"sv));
+
+  std::get<FilesChunk>(chunk.content).versions = {"v1", "v2", "v3"};
+  chunk.store = "bucket";
+  EXPECT_EQ(Maker(chunk).Make(0)[1], 3);
+}
+
 TEST(WorkTest, SliceOfAMiniBatch) {
   const std::string work = Maker(kSlices).Make(2);
   Decoder from(work);

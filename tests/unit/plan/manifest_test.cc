@@ -10,9 +10,11 @@
 #include "plan/input_names.h"
 #include "plan/input_store.h"
 #include "plan/listing.h"
+#include "plan/manifest_line.h"
 #include "plan/manifest_pin.h"
 #include "plan/manifest_reader.h"
 #include "plan/manifest_store.h"
+#include "plan/source.h"
 #include "tests/support/disk_files.h"
 #include "tests/unit/plan/folder.h"
 #include "tests/unit/plan/plans.h"
@@ -180,6 +182,101 @@ TEST_F(ManifestTest, WhatTwoInputsNameIsRunByBoth) {
   inputs[1].name = "all";
   ShareNames(inputs);
   EXPECT_EQ(NamesOf(MakePlan(inputs)), (Names{"a", "a", "b"}));
+}
+
+// --- rows and objects
+
+// "NAME METADATA" of each line, or what is wrong with it.
+std::vector<std::string> Read(const PlanManifest& manifest, const Names& lines) {
+  ManifestLines read(manifest);
+  std::vector<std::string> said;
+  for (const std::string& line : lines) {
+    const auto entry = read.Read(line);
+    if (!entry.ok()) {
+      said.push_back(entry.error().message);
+    } else if (*entry) {
+      said.push_back(std::string((*entry)->name) + " " + std::string((*entry)->metadata));
+    }
+  }
+  return said;
+}
+
+const PlanManifest kCsvManifest{"/list.csv", api::ManifestFormat::kCsv, "path"};
+const PlanManifest kObjects{"/list.jsonl", api::ManifestFormat::kJsonLines, "path"};
+
+TEST(ManifestLinesTest, RowsAreTexts) {
+  EXPECT_THAT(Read(kCsvManifest, {"label,path,\"n, \"\"x\"\"\"", "cat,./a.png,007",
+                                  "\"a, \"\"b\"\"\",\"b c.png\",", ",\xE9.png,\xE9"}),
+              ElementsAre(R"(a.png {"label":"cat","path":"./a.png","n, \"x\"":"007"})",
+                          R"(b c.png {"label":"a, \"b\"","path":"b c.png","n, \"x\"":""})",
+                          "\xE9.png "
+                          R"({"label":"","path":"\udce9.png","n, \"x\"":"\udce9"})"));
+  PlanManifest other = kCsvManifest;
+  other.column = "file";
+  EXPECT_THAT(Read(other, {"file", "a"}), ElementsAre(R"(a {"file":"a"})"));
+}
+
+TEST(ManifestLinesTest, WhatIsNoRowIsRefused) {
+  const auto wrong = [](const std::string& header, const std::string& row) {
+    return Read(kCsvManifest, {header, row}).back();
+  };
+  EXPECT_EQ(wrong("path,label", "a,b,c"),
+            "the row has 3 fields, and the header 2: quote a field that holds a comma");
+  EXPECT_THAT(wrong("path,label", "a"), HasSubstr("the row has 1 field, and the header 2"));
+  EXPECT_THAT(wrong("path,label", "a,\"b"), HasSubstr("a quote is still open at its end"));
+  EXPECT_THAT(wrong("path,label", "a,\"b\"c"), HasSubstr("behind a closing quote"));
+  EXPECT_THAT(wrong("path,label", "../a,b"), HasSubstr("leaves the folder"));
+  EXPECT_THAT(wrong("path,label", ",b"), HasSubstr("is not how a listing writes a path"));
+  const auto header = [](const std::string& line) { return Read(kCsvManifest, {line}).back(); };
+  EXPECT_EQ(header("file,label"),
+            "the header has no column \"path\", but file, label: write the name of the one with "
+            "the paths as manifest.column");
+  EXPECT_THAT(header("path,a,path"), HasSubstr("\"path\" stands in the header twice"));
+}
+
+// A number that only Python can hold stays one.
+TEST(ManifestLinesTest, ObjectsStayAsTheyAreWritten) {
+  const std::string line = R"({"id": 123456789012345678901234567890, "path": "a.png", "of": [1]})";
+  EXPECT_THAT(Read(kObjects, {line}), ElementsAre("a.png " + line));
+  for (const std::string bad : {"a.png", "[\"a.png\"]", "{\"path\": \"a\"", "{} {}"}) {
+    EXPECT_THAT(Read(kObjects, {bad}), ElementsAre(HasSubstr("it is no JSON object"))) << bad;
+  }
+  for (const std::string bad : {"{}", "{\"path\": 7}", "{\"path\": null}", "{\"file\": \"a\"}"}) {
+    EXPECT_THAT(Read(kObjects, {bad}), ElementsAre(HasSubstr("has no text \"path\""))) << bad;
+  }
+  EXPECT_THAT(Read(kObjects, {R"({"path": "a\u0000b"})"}), ElementsAre(HasSubstr("a NUL byte")));
+}
+
+TEST_F(ManifestTest, ChunksHoldWhatItSays) {
+  Put({"a", "b"});
+  PlanInput input = Input("n,path\r\n1,b\r\n\r\n2,gone\r\n3,a\r\n");
+  input.manifest.format = api::ManifestFormat::kCsv;
+  const Plan plan = PlanFromEverywhere({input});
+  EXPECT_EQ(NamesOf(plan), (Names{"b", "gone", "a"}));
+  EXPECT_THAT(plan.files(0).metadata,
+              ElementsAre(R"({"n":"1","path":"b"})", R"({"n":"2","path":"gone"})",
+                          R"({"n":"3","path":"a"})"));
+  input = Input("n,path\n1,b\n2\n");
+  input.manifest.format = api::ManifestFormat::kCsv;
+  EXPECT_THAT(MakePlan({input}).error, HasSubstr("list.txt:3: the row has 1 field"));
+}
+
+// What it says may be much more than names are: a chunk must fit a group of the ledger.
+TEST_F(ManifestTest, AChunkEndsWhereItsBytesAreMany) {
+  Put({"a"});  // else there is no folder
+  const std::string much(60'000, 'x');
+  std::string manifest;
+  for (int i = 0; i < 1000; ++i) {
+    manifest += fmt::format(R"({{"path": "gone{}", "x": "{}"}})", i, much) + "\n";
+  }
+  PlanInput input = Input(manifest, 10);
+  input.manifest.format = api::ManifestFormat::kJsonLines;
+  const Plan plan = MakePlan({input});
+  EXPECT_EQ(plan.error, "");
+  EXPECT_EQ(plan.items, 1000U);
+  for (const auto& chunk : plan.chunks) EXPECT_LE(chunk->encoded.size(), kMostChunkBytes);
+  input.batch_size = 1000;
+  EXPECT_THAT(MakePlan({input}).error, HasSubstr("lower miniBatchSize"));
 }
 
 // --- which manifest it was

@@ -18,6 +18,7 @@ class MiniBatchContext:
         self.global_row_index_lower_bound = first_item
         self.partition_key_value = json.loads(keys) if keys else {}
         self.dataset = None
+        self.item_metadata = None
 
     def __repr__(self):
         return (

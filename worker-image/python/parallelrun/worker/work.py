@@ -1,18 +1,22 @@
 """Work: from the bytes of a batch frame to what run() is called with."""
 
+import json
 import os
 import struct
 
 from parallelrun.worker import logs, process
 from parallelrun.worker.channel import ProtocolError
 from parallelrun.worker.context import MiniBatch, MiniBatchContext, Subset
-from parallelrun.worker.listed import UNKNOWN_SIZE, check_stamp, read_path, unreadable
+from parallelrun.worker.listed import UNKNOWN_SIZE, check_stamp, read_path, read_text, unreadable
 
 _FILES, _TABULAR, _JSON_LINES, _RANK, _TABULAR_GROUP = range(1, 6)
 
 # The sequence of the batch frame, the head of Work, and the length of the context.
 _HEAD = struct.Struct("<QBBHQQII")
 _STAMP = struct.Struct("<Qq")
+
+# A bit of the second byte of Work: of files there is more than their paths.
+_HAS_METADATA = 2
 
 
 def describe(body):
@@ -45,15 +49,16 @@ def load(body, with_context, root):
     Raises Failure when the input cannot be read or is not what was listed.
     """
     try:
-        _, kind, _, retries, index, first, items, size = _HEAD.unpack_from(body)
+        _, kind, flags, retries, index, first, items, size = _HEAD.unpack_from(body)
         position = 36 + size
         skipped = 0
         context = None
         if with_context:
             context = MiniBatchContext(index, retries, first, bytes(body[36:position]))
         if kind == _FILES:
-            mini_batch, source = _load_files(body, position, items)
+            mini_batch, source, position = _load_files(body, position, items)
             mini_batch.task_id = index
+            _take_metadata(body, position, flags, items, context)
         elif kind in (_TABULAR, _TABULAR_GROUP):
             from parallelrun.worker import table
 
@@ -89,7 +94,7 @@ def _read_paths(body, position):
 
 def _load_files(body, position, items):
     paths, root, position = _read_paths(body, position)
-    if len(paths) != items or len(body) - position != items * _STAMP.size:
+    if len(paths) != items:
         raise ProtocolError(f"work of {items} files names {len(paths)}")
     for path in paths:
         size, _ = stamp = _STAMP.unpack_from(body, position)
@@ -100,4 +105,18 @@ def _load_files(body, position, items):
             except OSError as error:
                 raise unreadable(path, error, root) from None
             check_stamp(path, found, stamp)
-    return MiniBatch(paths), root
+    return MiniBatch(paths), root, position
+
+
+def _take_metadata(body, position, flags, items, context):
+    """What a manifest says of the items, for the context; None where there is none."""
+    metadata = b""
+    if flags & _HAS_METADATA:
+        metadata, position = read_text(body, position)
+    if position != len(body):
+        raise ProtocolError(f"work of {items} files has {len(body) - position} bytes too many")
+    if context is None or not metadata:
+        return
+    context.item_metadata = json.loads(bytes(metadata))
+    if len(context.item_metadata) != items:
+        raise ProtocolError(f"work of {items} files describes {len(context.item_metadata)}")
