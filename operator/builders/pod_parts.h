@@ -20,7 +20,4 @@ nlohmann::json ContainerSecurity(const OperatorOptions& options);
 void AddUserVolumes(const api::JobSpec& spec, bool on_nodes, nlohmann::json& volumes,
                     nlohmann::json& mounts);
 
-// Adds the affinity that keeps all pods of the job on one host.
-void KeepOnOneHost(const JobIdentity& job, nlohmann::json& pod);
-
 }  // namespace parallelrun::operators

@@ -4,6 +4,7 @@
 #include "api/pod_defaults.h"
 #include "operator/builders/object_room.h"
 #include "operator/builders/objects.h"
+#include "operator/builders/placement.h"
 #include "operator/builders/pod_parts.h"
 #include "operator/builders/pod_template.h"
 
@@ -272,40 +273,6 @@ void AddUserVolumes(const api::JobSpec& spec, bool on_nodes, json& volumes, json
   }
 }
 
-// A list of the pod's affinity, beside the user's own terms.
-json& AffinityList(json& pod, const char* kind, const char* when) {
-  json* at = &pod["spec"];
-  for (const char* key : {"affinity", kind}) {
-    at = &(*at)[key];
-    if (!at->is_object()) *at = json::object();
-  }
-  json& list = (*at)[when];
-  if (!list.is_array()) list = json::array();
-  return list;
-}
-
-void KeepOnOneHost(const JobIdentity& job, json& pod) {
-  // A term that the pod's own labels match lets the first pod of the job go anywhere.
-  const json term = {{"topologyKey", "kubernetes.io/hostname"},
-                     {"labelSelector", {{"matchLabels", {{"parallelrun.dev/job-uid", job.uid}}}}}};
-  AffinityList(pod, "podAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
-      .push_back(term);
-}
-
-// Where this node has failed twice it goes only if no other host has room: a wish, so that a job
-// whose own fault it is loses no host by it.
-void AvoidHosts(const std::map<std::string, int32_t>& failed_hosts, json& pod) {
-  constexpr int32_t kFailuresToAvoid = 2;
-  json fields = json::array();
-  for (const auto& [host, failures] : failed_hosts) {
-    if (failures < kFailuresToAvoid) continue;
-    fields.push_back({{"key", "metadata.name"}, {"operator", "NotIn"}, {"values", {host}}});
-  }
-  if (fields.empty()) return;
-  AffinityList(pod, "nodeAffinity", "preferredDuringSchedulingIgnoredDuringExecution")
-      .push_back({{"weight", 100}, {"preference", {{"matchFields", std::move(fields)}}}});
-}
-
 std::string FailedHosts(const std::map<std::string, int32_t>& failed_hosts) {
   std::string text;
   for (const auto& [host, failures] : failed_hosts) {
@@ -377,7 +344,7 @@ json WorkerPod(const BuildContext& context, int32_t index, const PodNumber& numb
   if (worker != nullptr) AddObjectRoom(spec, (*worker)["resources"]);
   if (worker != nullptr && runtime != nullptr) (*runtime)["resources"] = (*worker)["resources"];
   AvoidHosts(number.failed_hosts, pod);
-  if (context.one_host) KeepOnOneHost(context.identity, pod);
+  Place(context, pod);
   return pod;
 }
 
@@ -405,7 +372,7 @@ json CoordinatorPod(const BuildContext& context, int64_t incarnation) {
 
   MergePodTemplate(context.spec.pod_template, {"coordinator", false}, pod);
   MergePodTemplate(context.spec.coordinator.pod_template, {"coordinator", true}, pod);
-  if (context.one_host) KeepOnOneHost(context.identity, pod);
+  Place(context, pod);
   return pod;
 }
 

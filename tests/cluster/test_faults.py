@@ -520,6 +520,21 @@ def test_a_claim_for_one_host_keeps_the_job_on_it(space, operator):
     job.says_it_succeeded(12, lines=["Effective: One Host: true"])
 
 
+def test_nodes_of_a_job_are_on_different_hosts(space, operator):
+    data = space.volume("data")
+    space.volume("out")
+    files, _ = jobs.rows(4)
+    data.write(files)
+    space.code()
+    waiting = {"arguments": ["--wait", "go"]}
+    six = [space.apply(jobs.manifest(space.name, f"spread-{i}", **waiting)) for i in range(6)]
+    for job in six:
+        assert len({node_of(pod) for pod in job.workers(2)}) == 2, job.tell()
+    data.write(jobs.GO)
+    for job in six:
+        job.succeeded()
+
+
 def test_a_quota_that_is_too_small(space, operator):
     limit = {
         "apiVersion": "v1",

@@ -85,6 +85,33 @@ def test_its_objects(world):
     assert [(p["name"], p["port"]) for p in service["spec"]["ports"]] == [("https", 8443)]
 
 
+def test_its_pods_are_spread_over_hosts(world):
+    world.kubelet.work.may_finish.clear()
+    uid = world.submit()["metadata"]["uid"]
+    world.until(lambda: len(world.pods()) == 3)
+    for pod in world.pods():
+        (spread,) = pod["spec"]["topologySpreadConstraints"]
+        assert spread["topologyKey"] == "kubernetes.io/hostname"
+        assert spread["whenUnsatisfiable"] == "ScheduleAnyway"
+        wanted = {"parallelrun.dev/job-uid": uid, "parallelrun.dev/role": "node"}
+        assert spread["labelSelector"]["matchLabels"] == wanted
+        assert wanted.items() <= labels_of(pod).items() or role(pod) == "coordinator"
+
+
+def test_a_spread_of_the_users_own_wins(world):
+    zones = {
+        "topologyKey": "topology.kubernetes.io/zone",
+        "maxSkew": 1,
+        "whenUnsatisfiable": "ScheduleAnyway",
+        "labelSelector": {"matchLabels": {"parallelrun.dev/role": "node"}},
+    }
+    world.kubelet.work.may_finish.clear()
+    world.submit(podTemplate={"spec": {"topologySpreadConstraints": [zones]}})
+    world.until(lambda: len(world.pods()) == 3)
+    for pod in world.pods():
+        assert pod["spec"]["topologySpreadConstraints"] == [zones]
+
+
 def test_the_claim_of_the_state(world):
     size = {"resources": {"requests": {"storage": "1Gi"}}}
     uid = world.submit(state={"volumeClaimTemplate": {"spec": size}})["metadata"]["uid"]

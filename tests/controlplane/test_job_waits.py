@@ -251,6 +251,7 @@ def test_claim_of_one_host_keeps_the_pods_together(world):
         )
 
     world.until(placed)
+    assert all("topologySpreadConstraints" not in pod["spec"] for pod in world.pods())
 
 
 def test_another_job_has_the_output(world):

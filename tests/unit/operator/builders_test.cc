@@ -483,6 +483,61 @@ TEST_F(OperatorBuilders, OneHostIsAnAffinityBesideTheUsersOwn) {
             1U);
 }
 
+// Both nodes of a job were on one of two idle hosts, and one reclaimed host stopped the job.
+TEST_F(OperatorBuilders, PodsGoToTheHostsWithTheFewestNodesOfTheJob) {
+  const json spread = json::parse(R"([{
+      "topologyKey": "kubernetes.io/hostname", "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway",
+      "labelSelector": {"matchLabels": {
+          "parallelrun.dev/job-uid": "0a1b2c3d-0000-4000-8000-000000000001",
+          "parallelrun.dev/role": "node"}}}])");
+  for (const json& pod : {Worker(), Coordinator()}) {
+    EXPECT_EQ(pod["spec"].value("topologySpreadConstraints", json()), spread);
+    EXPECT_FALSE(pod["spec"].contains("affinity"))
+        << "a coordinator's would draw nodes together on the other hosts";
+  }
+  one_host = true;
+  EXPECT_FALSE(Worker()["spec"].contains("topologySpreadConstraints"));
+  EXPECT_FALSE(Coordinator()["spec"].contains("topologySpreadConstraints"));
+}
+
+TEST_F(OperatorBuilders, WhatThePodWishesAlreadyWinsOverTheSpread) {
+  const auto spread = [](const json& pod) {
+    return pod["spec"].value("topologySpreadConstraints", json());
+  };
+  for (const char* wish :
+       {R"({"topologySpreadConstraints": []})",
+        R"({"topologySpreadConstraints": [{"topologyKey": "zone", "maxSkew": 2}]})",
+        R"({"affinity": {"podAffinity": {}}})",
+        R"({"affinity": {"podAntiAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone"}]}}})",
+        R"({"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
+            {"weight": 1, "preference": {}}]}}})"}) {
+    pod_template() = {{"spec", json::parse(wish)}};
+    EXPECT_EQ(spread(Worker()), pod_template()["spec"].value("topologySpreadConstraints", json()))
+        << wish;
+    object["spec"]["coordinator"]["podTemplate"] = pod_template();
+    EXPECT_EQ(spread(Coordinator()), spread(Worker())) << wish;
+  }
+  for (const char* none :
+       {R"({"nodeSelector": {"pool": "spot"}})", R"({"affinity": {}})",
+        R"({"topologySpreadConstraints": null, "affinity": {"podAffinity": null}})",
+        R"({"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
+            "nodeSelectorTerms": [{"matchExpressions": [{"key": "gpu", "operator": "Exists"}]}]}}}})"}) {
+    pod_template() = {{"spec", json::parse(none)}};
+    EXPECT_EQ(spread(Worker()).size(), 1U) << none;
+  }
+}
+
+// The two would count alike, and the host that failed is the one without a node of the job.
+TEST_F(OperatorBuilders, AHostToAvoidWinsOverTheSpread) {
+  const auto spread_of = [this](std::map<std::string, int32_t> failed_hosts) {
+    return WorkerPod(Context(), 3, {4, 5, std::move(failed_hosts)})["spec"].contains(
+        "topologySpreadConstraints");
+  };
+  EXPECT_TRUE(spread_of({{"host-a", 1}})) << "once is nothing to avoid it for";
+  EXPECT_FALSE(spread_of({{"host-a", 2}}));
+}
+
 TEST_F(OperatorBuilders, AHostToAvoidIsAWishBesideTheUsersOwn) {
   pod_template() = json::parse(R"({"spec": {"affinity": {"nodeAffinity": {
       "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": {}}]}}}})");
