@@ -65,6 +65,17 @@ void AvoidHosts(const std::map<std::string, int32_t>& failed_hosts, json& pod) {
       .push_back({{"weight", 100}, {"preference", {{"matchFields", std::move(fields)}}}});
 }
 
+void SayDisruption(const api::JobSpec& spec, json& pod) {
+  json& annotations = pod["metadata"]["annotations"];
+  if (!annotations.is_object()) annotations = json::object();
+  const auto say = [&annotations](const char* key, const char* value) {
+    if (!annotations.contains(key)) annotations[key] = value;
+  };
+  const bool avoid = spec.disruption == api::Disruption::kAvoid;
+  say("cluster-autoscaler.kubernetes.io/safe-to-evict", avoid ? "false" : "true");
+  if (avoid) say("karpenter.sh/do-not-disrupt", "true");
+}
+
 void Place(const BuildContext& context, json& pod) {
   if (context.one_host) return KeepOnOneHost(context.identity, pod);
   // The scheduler weighs wishes of different kinds alike, whatever their own weights: with this one

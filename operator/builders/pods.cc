@@ -344,6 +344,7 @@ json WorkerPod(const BuildContext& context, int32_t index, const PodNumber& numb
   if (worker != nullptr) AddObjectRoom(spec, (*worker)["resources"]);
   if (worker != nullptr && runtime != nullptr) (*runtime)["resources"] = (*worker)["resources"];
   AvoidHosts(number.failed_hosts, pod);
+  SayDisruption(context.spec, pod);
   Place(context, pod);
   return pod;
 }
@@ -372,6 +373,7 @@ json CoordinatorPod(const BuildContext& context, int64_t incarnation) {
 
   MergePodTemplate(context.spec.pod_template, {"coordinator", false}, pod);
   MergePodTemplate(context.spec.coordinator.pod_template, {"coordinator", true}, pod);
+  SayDisruption(context.spec, pod);
   Place(context, pod);
   return pod;
 }

@@ -135,4 +135,11 @@ const Words<Profiling>& EnumWords() {
   return words;
 }
 
+template <>
+const Words<Disruption>& EnumWords() {
+  static const Words<Disruption> words = {{"Allow", Disruption::kAllow},
+                                          {"Avoid", Disruption::kAvoid}};
+  return words;
+}
+
 }  // namespace parallelrun::api

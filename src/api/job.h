@@ -23,6 +23,7 @@ enum class CodeKind { kJobFolder, kConfigMap, kVolume, kImage, kFolder };
 enum class ShortReturn { kKeep, kFail };
 enum class LoggingLevel { kWarning, kInfo, kDebug };
 enum class Profiling { kNone, kCProfile, kProfile };
+enum class Disruption { kAllow, kAvoid };
 
 struct JobMetadata {
   std::string name;
@@ -129,6 +130,7 @@ struct JobSpec {
   std::optional<Duration> startup_deadline;
   nlohmann::json resources;  // of a node: {requests, limits}
   std::optional<uint64_t> shared_memory;
+  Disruption disruption = Disruption::kAllow;
   nlohmann::json pod_template;  // {metadata, spec}
   CoordinatorOptions coordinator;
   bool operator==(const JobSpec&) const = default;

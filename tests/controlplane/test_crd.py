@@ -169,6 +169,7 @@ def test_defaults(admin, shared):
         "runMaxTry": 3,
         "runInvocationTimeoutSeconds": 60,
         "loggingLevel": "INFO",
+        "disruption": "Allow",
         "suspend": False,
         "cancel": False,
     }

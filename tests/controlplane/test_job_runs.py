@@ -85,7 +85,7 @@ def test_its_objects(world):
     assert [(p["name"], p["port"]) for p in service["spec"]["ports"]] == [("https", 8443)]
 
 
-def test_its_pods_are_spread_over_hosts(world):
+def test_its_pods_are_spread_over_hosts_that_may_go(world):
     world.kubelet.work.may_finish.clear()
     uid = world.submit()["metadata"]["uid"]
     world.until(lambda: len(world.pods()) == 3)
@@ -96,9 +96,12 @@ def test_its_pods_are_spread_over_hosts(world):
         wanted = {"parallelrun.dev/job-uid": uid, "parallelrun.dev/role": "node"}
         assert spread["labelSelector"]["matchLabels"] == wanted
         assert wanted.items() <= labels_of(pod).items() or role(pod) == "coordinator"
+        annotations = pod["metadata"]["annotations"]
+        assert annotations["cluster-autoscaler.kubernetes.io/safe-to-evict"] == "true"
+        assert "karpenter.sh/do-not-disrupt" not in annotations
 
 
-def test_a_spread_of_the_users_own_wins(world):
+def test_a_spread_of_the_users_own_wins_and_hosts_are_kept(world):
     zones = {
         "topologyKey": "topology.kubernetes.io/zone",
         "maxSkew": 1,
@@ -106,10 +109,14 @@ def test_a_spread_of_the_users_own_wins(world):
         "labelSelector": {"matchLabels": {"parallelrun.dev/role": "node"}},
     }
     world.kubelet.work.may_finish.clear()
-    world.submit(podTemplate={"spec": {"topologySpreadConstraints": [zones]}})
+    own = {"spec": {"topologySpreadConstraints": [zones]}}
+    world.submit(podTemplate=own, disruption="Avoid")
     world.until(lambda: len(world.pods()) == 3)
     for pod in world.pods():
         assert pod["spec"]["topologySpreadConstraints"] == [zones]
+        annotations = pod["metadata"]["annotations"]
+        assert annotations["cluster-autoscaler.kubernetes.io/safe-to-evict"] == "false"
+        assert annotations["karpenter.sh/do-not-disrupt"] == "true"
 
 
 def test_the_claim_of_the_state(world):

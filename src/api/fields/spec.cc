@@ -231,6 +231,12 @@ FieldList Nodes() {
            if (bytes) out = static_cast<uint64_t>(*bytes);
          })
           .In(kOperator),
+      Of("disruption", &JobSpec::disruption, WordsOf<Disruption>(),
+         "Whether an autoscaler of the cluster may end the pods to give up their hosts: Avoid "
+         "tells "
+         "Cluster Autoscaler and Karpenter not to. A drain does not ask.")
+          .ServerFills()
+          .In(kOperator),
       Of("podTemplate", &JobSpec::pod_template, PodTemplateShape(),
          "Merged into all pods of the job; its values win, except for what makes a pod this job's. "
          "Like resources, it may change only while the job is suspended.",

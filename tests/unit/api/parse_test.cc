@@ -134,6 +134,7 @@ spec:
   managedBy: kueue.x-k8s.io/multikueue
   resources: {requests: {cpu: 500m, memory: 1e9}}
   sharedMemory: 2Gi
+  disruption: Avoid
   podTemplate: {metadata: {labels: {x: "y"}}, spec: {tolerations: [{key: k}]}}
   coordinator:
     {resources: {requests: {cpu: 1}}, podTemplate: {spec: {nodeSelector: {a: b}}}, restartLimit: 9}

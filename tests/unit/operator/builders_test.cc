@@ -558,6 +558,29 @@ TEST_F(OperatorBuilders, AHostToAvoidIsAWishBesideTheUsersOwn) {
   }
 }
 
+// All pods hold an emptyDir, which keeps their hosts from Cluster Autoscaler unless a pod says
+// otherwise.
+TEST_F(OperatorBuilders, AutoscalersHearWhetherTheyMayTakeTheHosts) {
+  const std::string evict = "cluster-autoscaler.kubernetes.io/safe-to-evict";
+  const std::string keep = "karpenter.sh/do-not-disrupt";
+  for (const json& pod : {Worker(), Coordinator()}) {
+    EXPECT_EQ(pod["metadata"]["annotations"].value(evict, ""), "true");
+    EXPECT_FALSE(pod["metadata"]["annotations"].contains(keep));
+  }
+  object["spec"]["disruption"] = "Avoid";
+  for (const json& pod : {Worker(), Coordinator()}) {
+    EXPECT_EQ(pod["metadata"]["annotations"].value(evict, ""), "false");
+    EXPECT_EQ(pod["metadata"]["annotations"].value(keep, ""), "true");
+  }
+  pod_template() = {{"metadata", {{"annotations", {{evict, "true"}}}}}};
+  object["spec"]["coordinator"]["podTemplate"] = {
+      {"metadata", {{"annotations", {{keep, "false"}}}}}};
+  EXPECT_EQ(Worker()["metadata"]["annotations"].value(evict, ""), "true") << "the user's own";
+  EXPECT_EQ(Worker()["metadata"]["annotations"].value(keep, ""), "true");
+  EXPECT_EQ(Coordinator()["metadata"]["annotations"].value(evict, ""), "true");
+  EXPECT_EQ(Coordinator()["metadata"]["annotations"].value(keep, ""), "false");
+}
+
 TEST_F(OperatorBuilders, TheServiceSelectsOneIncarnation) {
   const json one = CoordinatorService(Context(), 1);
   const json two = CoordinatorService(Context(), 2);
