@@ -34,6 +34,8 @@ constexpr Duration kOldFailure = std::chrono::minutes(10);
 // the plan waits for (a deadline, the TTL) is not to be late by that.
 constexpr Duration kShortestRetry = seconds(5);
 constexpr Duration kLongestRetry = seconds(30);
+// What nodes of a deleted job have, from its deletion on: as long as those of a canceled job take.
+constexpr Duration kGraceOfDeleted = seconds(5);
 // The status tells of what has failed so often in a row, which takes some 5 s: most of it passes
 // before.
 constexpr int kToldFailures = 10;
@@ -85,6 +87,7 @@ void Reconciler::Reconcile(const std::string& key) {
 
 Outcome Reconciler::Work(const std::string& key) {
   const JobInformer::Pointer job = parts_.jobs.Get(key);
+  HurryNodesOfDeleted(key, job);
   if (!job) {
     Drop(key);
     return Outcome::kSuccess;
@@ -161,6 +164,33 @@ void Reconciler::Drop(const std::string& key) {
   parts_.queue.Forget(key);
   const std::lock_guard lock(mutex_);
   memories_.erase(key);
+}
+
+// Their coordinator is gone, and they would look for it for most of the grace that their pods have,
+// hold their hosts, and keep a job of the same name waiting.
+void Reconciler::HurryNodesOfDeleted(const std::string& key, const JobInformer::Pointer& job) {
+  const std::string living = job && !job->deleting ? job->uid : "";
+  const WallTime soon = clock_->WallNow() + kGraceOfDeleted;
+  int hurried = 0;
+  for (const PodInformer::Pointer& held : parts_.pods.Indexed(key)) {
+    const PodDigest& pod = held->pod;
+    if (pod.role != PodRole::kNode || pod.job_uid == living) continue;
+    if (!pod.deletion || *pod.deletion <= soon) continue;
+    kube::DeleteOptions options;
+    options.uid = pod.uid;
+    options.grace_seconds = static_cast<int>(kGraceOfDeleted / seconds(1));
+    const auto gone =
+        parts_.client.Delete(kPods, {kube::ParseKey(key).name_space, pod.name}, options);
+    if (gone.ok()) ++hurried;
+    // A conflict: that pod is gone, and another one has its name.
+    if (gone.ok() || gone.error().NotFound() || gone.error().Conflict()) continue;
+    spdlog::warn("pods/{} of a deleted job: {}", pod.name, gone.error().message);
+    parts_.queue.AddAfter(key, kShortestRetry);
+  }
+  if (hurried > 0) {
+    spdlog::info("{} nodes of a deleted job {} have {} to end", hurried, Printable(key, 300),
+                 HumanDuration(kGraceOfDeleted));
+  }
 }
 
 Observed Reconciler::Observe(const std::string& key, const ObservedJob& job, Memory& memory) const {

@@ -61,6 +61,8 @@ class Reconciler {
   // After a failure that may pass: with back-off, but no later than `at_most` from now.
   void TryAgain(const std::string& key, Duration at_most);
   void Drop(const std::string& key);
+  // Shortens the grace of nodes whose job is deleted. `job`: the one of that name, if there is one.
+  void HurryNodesOfDeleted(const std::string& key, const JobInformer::Pointer& job);
   Observed Observe(const std::string& key, const ObservedJob& job, Memory& memory) const;
   std::optional<Plan> PlanWithFacts(const std::string& key, const ObservedJob& job,
                                     Memory& memory) const;

@@ -357,6 +357,15 @@ def test_a_node_is_drained(space, operator):
     )
 
 
+def test_a_job_is_deleted_while_it_runs(space, operator, figures):
+    job, _data, _out, _output = running(space, "dropped")
+    moment = time.time()
+    space.kube.kubectl("delete", "prj", job.name, "-n", space.name, "--wait=false")
+    wait_until(lambda: job.pods() == [], lambda: f"the end of its pods\n{job.tell()}")
+    seconds = time.time() - moment
+    figures.append(f"the pods of a deleted job were gone after {seconds:.1f} s (aim: 10 s)")
+
+
 def test_the_coordinator_is_deleted(space, operator, figures):
     job, data, out, output = running(space, "beheaded", seconds=0.3)
 

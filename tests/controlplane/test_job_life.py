@@ -213,6 +213,27 @@ def test_deleted_in_the_foreground(running):
     assert children(running, job["metadata"]["uid"]) == []
 
 
+@pytest.mark.parametrize("propagation", ["Background", "Foreground"])
+def test_nodes_of_a_deleted_job_have_five_seconds(running, propagation):
+    """Their coordinator is gone: in the minute that a pod has they would only look for it."""
+    nodes = [pod["metadata"]["name"] for pod in running.nodes()]
+    (coordinator,) = [pod["metadata"]["name"] for pod in running.coordinators()]
+    running.kubelet.stuck.update([coordinator, *nodes])
+    running.client.delete(
+        "ParallelRunJob", running.namespace, "digits", propagationPolicy=propagation
+    )
+
+    def graces():
+        return {
+            pod["metadata"]["name"]: pod["metadata"].get("deletionGracePeriodSeconds")
+            for pod in running.pods(live=False)
+        }
+
+    running.until(lambda: graces() == {coordinator: 30, **dict.fromkeys(nodes, 5)}, within=30)
+    running.kubelet.stuck.clear()
+    running.until(lambda: running.pods(live=False) == [], within=30)
+
+
 def test_deleted_and_created_again_under_its_name(running):
     first = running.job()["metadata"]["uid"]
     running.client.delete("ParallelRunJob", running.namespace, "digits")

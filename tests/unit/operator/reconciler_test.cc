@@ -332,6 +332,74 @@ TEST_F(ReconcilerTest, AJobThatIsGoneIsForgotten) {
   EXPECT_THAT(Turn(), IsEmpty());
 }
 
+// A deleted job held its hosts for most of a minute: its agents looked for a coordinator that was
+// gone, and a job applied again under the name waited for them.
+TEST_F(ReconcilerTest, NodesOfADeletedJobHaveFiveSeconds) {
+  const auto pod = [](const char* name, const char* role, const char* owner, Duration grace) {
+    json made = ItsCoordinatorPod(TheJob());
+    made["metadata"]["name"] = name;
+    made["metadata"]["uid"] = std::string("uid-of-") + name;
+    made["metadata"]["labels"]["parallelrun.dev/role"] = role;
+    made["metadata"]["ownerReferences"][0]["uid"] = owner;
+    if (grace > Duration::zero()) {
+      made["metadata"]["deletionTimestamp"] = Rfc3339(SystemClock().WallNow() + grace);
+    }
+    return made;
+  };
+  const std::string living = TheJob()["metadata"]["uid"];
+  const char* const deleted = "9c858901-8a57-4791-81fe-4c455b099bc9";
+  api_.List(kPodList, {pod("of-old", "node", deleted, seconds(60)),
+                       pod("of-this", "node", living.c_str(), seconds(60)),
+                       pod("coordinator", "coordinator", deleted, seconds(30)),
+                       pod("not-told", "node", deleted, Duration::zero()),
+                       pod("hurried", "node", deleted, seconds(3))});
+  const auto hurried = [this] {
+    std::vector<std::string> made = Turn();
+    std::erase_if(made, [](const std::string& one) { return !one.starts_with("DELETE "); });
+    return made;
+  };
+  const std::string old = "DELETE " + Path("pods/of-old");
+  const std::string own = "DELETE " + Path("pods/of-this");
+  api_.List(kJobList, {});
+  Start();
+  EXPECT_THAT(hurried(), testing::UnorderedElementsAre(old, own)) << "no job is there";
+  EXPECT_EQ(api_.last_body()["gracePeriodSeconds"], 5);
+  const std::string uid = api_.last_body()["preconditions"]["uid"];
+  EXPECT_TRUE(uid.starts_with("uid-of-of-")) << uid;
+
+  json job = TheJob();
+  job["metadata"]["deletionTimestamp"] = Rfc3339(SystemClock().WallNow());
+  job["metadata"]["resourceVersion"] = "9001";
+  api_.Tell(kJobList, "ADDED", job);
+  WaitUntil([this] { return jobs_->HasSeen("team", 9001); });
+  EXPECT_THAT(hurried(), testing::UnorderedElementsAre(old, own)) << "it goes, in the foreground";
+
+  job = TheJob();
+  job["metadata"]["resourceVersion"] = "9002";
+  api_.Tell(kJobList, "MODIFIED", job);
+  WaitUntil([this] { return jobs_->HasSeen("team", 9002); });
+  EXPECT_THAT(hurried(), ElementsAre(old)) << "of an earlier job of the name";
+}
+
+TEST_F(ReconcilerTest, ANodeOfADeletedJobThatCouldNotBeHurriedIsTriedAgain) {
+  json pod = ItsCoordinatorPod(TheJob());
+  pod["metadata"]["labels"]["parallelrun.dev/role"] = "node";
+  pod["metadata"]["deletionTimestamp"] = Rfc3339(SystemClock().WallNow() + seconds(3600));
+  api_.List(kJobList, {});
+  api_.List(kPodList, {pod});
+  int asked = 0;
+  api_.Refuse([&asked](const HttpRequest& request) -> std::optional<HttpResponse> {
+    if (request.method != "DELETE") return std::nullopt;
+    return ++asked == 1 ? StatusAnswer(403, "Forbidden", "denied")
+                        : StatusAnswer(404, "NotFound", "gone");
+  });
+  Start();
+  queue_.Add(kKey);
+  WorkFor(seconds(30));
+  api_.Refuse(nullptr);
+  EXPECT_EQ(asked, 2);
+}
+
 TEST_F(ReconcilerTest, AJobMadeAgainUnderItsNameHeedsNothingOfTheOldCoordinator) {
   const WallTime made = SystemClock().WallNow();
   json job = TheJob();
