@@ -169,7 +169,6 @@ def test_defaults(admin, shared):
         "runMaxTry": 3,
         "runInvocationTimeoutSeconds": 60,
         "loggingLevel": "INFO",
-        "disruption": "Allow",
         "suspend": False,
         "cancel": False,
     }

@@ -233,9 +233,9 @@ FieldList Nodes() {
           .In(kOperator),
       Of("disruption", &JobSpec::disruption, WordsOf<Disruption>(),
          "Whether an autoscaler of the cluster may end the pods to give up their hosts: Avoid "
-         "tells "
-         "Cluster Autoscaler and Karpenter not to. A drain does not ask.")
-          .ServerFills()
+         "tells Cluster Autoscaler and Karpenter not to; Allow if not given. A drain does not "
+         "ask.")
+          .UnlessInitial()
           .In(kOperator),
       Of("podTemplate", &JobSpec::pod_template, PodTemplateShape(),
          "Merged into all pods of the job; its values win, except for what makes a pod this job's. "
