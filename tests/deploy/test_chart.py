@@ -119,15 +119,28 @@ def test_the_crd_is_the_one_of_the_project(chart):
     assert theirs["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
 
 
-@pytest.mark.parametrize("name", ["crd.yaml", "rules.yaml", "dashboards"])
-def test_the_chart_holds_no_copies(name):
-    link = CHART / "files" / name
-    assert link.is_symlink()
-    assert link.resolve().is_relative_to(ROOT)
-    assert link.exists()
+def test_the_chart_has_what_the_project_has():
+    monitoring = ROOT / "deploy/monitoring"
+    sources = {
+        "crd.yaml": ROOT / "crds/parallelrunjobs.parallelrun.dev.yaml",
+        "rules.yaml": monitoring / "rules.yaml",
+        **{f"dashboards/{path.name}": path for path in (monitoring / "dashboards").glob("*.json")},
+    }
+    files = CHART / "files"
+    held = {p.relative_to(files).as_posix(): p for p in files.rglob("*") if not p.is_dir()}
+    assert held.keys() == sources.keys(), "run script/chart"
+    for name, path in held.items():
+        assert path.read_bytes() == sources[name].read_bytes(), f"{name}: run script/chart"
 
 
-def test_a_package_holds_what_the_links_lead_to(tmp_path):
+def test_helm_says_nothing_beside_what_it_renders():
+    """Of each link in a chart it says that it found it."""
+    command = [render.tool("helm"), "template", "parallelrun", CHART, "--namespace", NAMESPACE]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_package_makes_the_same(tmp_path):
     helm = render.tool("helm")
     render.run([helm, "package", CHART, "--destination", tmp_path])
     package = tmp_path / "parallelrun-0.1.0.tgz"
