@@ -16,8 +16,10 @@ def test_the_commands_of_the_page(request, empty_cluster, kube, work, tmp_path, 
     cluster = empty_cluster
     for node in cluster.nodes:  # an image of a public registry, for the tests
         node.tag("library/newer:1", "library/python:3.13-slim")
-    # In place of a default StorageClass, which this cluster has not: one for each run of the job.
-    for name in ("first", "second"):
+    # In place of a default StorageClass, which this cluster has not: one for each run of the job
+    # whose data is in a bucket, and the one that the page fills.
+    sizes = {"first": "10Gi", "second": "10Gi", "files": "1Gi"}
+    for name, size in sizes.items():
         folder = work / name
         folder.mkdir()
         os.chmod(folder, 0o777)
@@ -27,7 +29,7 @@ def test_the_commands_of_the_page(request, empty_cluster, kube, work, tmp_path, 
                 "kind": "PersistentVolume",
                 "metadata": {"name": name},
                 "spec": {
-                    "capacity": {"storage": "10Gi"},
+                    "capacity": {"storage": size},
                     "accessModes": ["ReadWriteOnce"],
                     "storageClassName": "",
                     "hostPath": {"path": str(folder)},
@@ -61,5 +63,5 @@ def test_the_commands_of_the_page(request, empty_cluster, kube, work, tmp_path, 
     assert sorted(path.name for path in beside.iterdir()) == ["job_result.txt", "report.html"]
     output = (server.root / "quickstart/results/sizes/sizes.txt").read_text()
     assert output == "".join(f"{number:02}.txt: 15 bytes\n" for number in range(1, 21))
-    kube.kubectl("delete", "pv", "first", "second", "--wait=false")
+    kube.kubectl("delete", "pv", *sizes, "--wait=false")
     figures.append(f"{PAGE}, every command: {time.monotonic() - started:.1f} s")
