@@ -3,11 +3,13 @@
 The output is exactly that of an undisturbed run, or the cause is said.
 """
 
+import json
+import re
 import time
 from datetime import datetime
 
 import pytest
-from support import jobs, words
+from support import images, jobs, words
 from support.kube import wait_until
 from support.words import WORKS
 
@@ -355,6 +357,41 @@ def test_a_node_is_drained(space, operator):
         "evicted, as when its host is drained",
         lines=["Nodes: Disruptions: 1", "Nodes: Restarts: 0"],
     )
+
+
+def test_a_budget_of_ones_own_keeps_the_coordinator(space, operator):
+    """As docs/platforms.md has it; without it, an eviction is taken."""
+    page = (images.ROOT / "docs/platforms.md").read_text()
+    blocks = re.findall(r"```yaml\n(.*?)```", page, re.S)
+    (budget,) = [block for block in blocks if "PodDisruptionBudget" in block]
+    job, data, out, output = running(space, "sizes")
+    space.kube.kubectl("apply", "-n", space.name, "-f", "-", text=budget)
+    name = pod_name(job.pod("coordinator"))
+    metadata = {"name": name, "namespace": space.name}
+    eviction = json.dumps(
+        {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata},
+    )
+    path = f"/api/v1/namespaces/{space.name}/pods/{name}/eviction"
+
+    def evict():
+        return space.kube.kubectl("create", "--raw", path, "-f", "-", text=eviction, check=False)
+
+    def counted():
+        figures = "jsonpath={.status.expectedPods}/{.status.currentHealthy}"
+        return space.kube.kubectl(
+            "get", "pdb", "sizes-coordinator", "-n", space.name, "-o", figures
+        )
+
+    wait_until(lambda: counted() == "1/1", lambda: f"the budget counts it: {counted()}")
+    refused = evict()
+    assert refused.returncode != 0
+    assert "disruption budget" in refused.stderr
+    assert pod_name(job.pod("coordinator")) == name
+    space.kube.kubectl("delete", "pdb", "sizes-coordinator", "-n", space.name)
+    wait_until(lambda: evict().returncode == 0, "its eviction is taken")
+    data.write(jobs.GO)
+    job.succeeded()
+    assert out.read(OUTPUT.format("sizes")) == output
 
 
 def test_a_job_is_deleted_while_it_runs(space, operator, figures):
