@@ -168,7 +168,8 @@ void Reconciler::Drop(const std::string& key) {
 
 // Their coordinator is gone, and they would look for it for most of the grace that their pods have,
 // hold their hosts, and keep a job of the same name waiting.
-void Reconciler::HurryNodesOfDeleted(const std::string& key, const JobInformer::Pointer& job) {
+void Reconciler::HurryNodesOfDeleted(const std::string& key,
+                                     const JobInformer::Pointer& job) const {
   const std::string living = job && !job->deleting ? job->uid : "";
   const WallTime soon = clock_->WallNow() + kGraceOfDeleted;
   int hurried = 0;

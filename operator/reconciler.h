@@ -62,7 +62,7 @@ class Reconciler {
   void TryAgain(const std::string& key, Duration at_most);
   void Drop(const std::string& key);
   // Shortens the grace of nodes whose job is deleted. `job`: the one of that name, if there is one.
-  void HurryNodesOfDeleted(const std::string& key, const JobInformer::Pointer& job);
+  void HurryNodesOfDeleted(const std::string& key, const JobInformer::Pointer& job) const;
   Observed Observe(const std::string& key, const ObservedJob& job, Memory& memory) const;
   std::optional<Plan> PlanWithFacts(const std::string& key, const ObservedJob& job,
                                     Memory& memory) const;
