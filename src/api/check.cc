@@ -103,9 +103,9 @@ class Checker {
       const Input& input = spec_.inputs[i];
       const std::string field = JoinPath("spec.inputs", i);
       if (!input.manifest || HasProblem(field)) continue;
-      if (input.kind != InputKind::kFiles || !input.store.empty()) {
-        AddError(problems_, field + ".manifest", "names files on a volume",
-                 "write files with a volume, or leave it out");
+      if (input.kind != InputKind::kFiles) {
+        AddError(problems_, field + ".manifest", "names files, and the items here are their rows",
+                 "write files, or leave it out");
       } else if (!input.pattern.empty() || !input.exclude.empty()) {
         AddError(problems_, field + ".manifest",
                  "stands beside a pattern or an exclude, which choose from a listing",

@@ -84,7 +84,7 @@ struct TabularOptions {
 
 // The file that names the files of an input, one a line.
 struct Manifest {
-  std::string path;  // relative to the volume of the input
+  std::string path;  // relative to the volume of the input, or below its store's URL
   ManifestFormat format = ManifestFormat::kText;
   std::string column = "path";  // but of kText: the one that holds the path
   bool operator==(const Manifest&) const = default;

@@ -144,7 +144,8 @@ class Comparison {
       const std::string name((*next)->name);
       if (!to_the_end && in_order && name > end_.last_name) return {};
       const std::string path = store.Location(name);
-      const auto found = Look(input, store, name);
+      Result<std::optional<store::Found>> found = (*next)->found;
+      if (!*found) found = Look(input, store, name);
       if (!found.ok()) return found.error();
       if (!*found) continue;
       if (Planned* planned = Find(DigestOf(number, path)); planned != nullptr) {

@@ -57,6 +57,10 @@ std::unique_ptr<store::Store> OpenObjects(const std::map<std::string, store::Wis
   assert(found != stores.end());
   const store::Wished& wished = found->second;
   auto below = OpenAt(wished, input.root, input);
+  if (!input.manifest.path.empty()) {
+    const std::string beside = input.manifest.path.substr(0, input.manifest.path.rfind('/'));
+    return MakeManifestStore(input, {std::move(below), OpenAt(wished, beside, input)});
+  }
   if (!MayBeOneObject(wished, input)) return below;
   const size_t slash = input.root.rfind('/');
   return ObjectOrPrefix(std::move(below), OpenAt(wished, input.root.substr(0, slash), input),
@@ -70,7 +74,11 @@ OpenStore FolderStores(const Files& files, std::vector<std::string> forbidden) {
     auto folder = store::MakeFolderStore(
         files, {.path = input.root, .forbidden = forbidden, .stop = input.stop});
     if (input.manifest.path.empty()) return folder;
-    return MakeManifestStore(files, input, std::move(folder), forbidden);
+    return MakeManifestStore(
+        input, {std::move(folder),
+                store::MakeFolderStore(
+                    files, {.path = input.manifest.path, .forbidden = {}, .stop = input.stop}),
+                forbidden, &files});
   };
 }
 

@@ -68,7 +68,7 @@ std::string WhyNoItem(std::string_view name) {
     return "has a NUL byte, and no path does: write the manifest as text, one path a line";
   }
   if (name.find("://") != std::string_view::npos) {
-    return "is a URL, and the input lies on a volume: write paths relative to its folder";
+    return "is a URL, and no path below the input's: write it relative to that";
   }
   if (name.starts_with('/')) {
     return "is an absolute path: write it relative to the folder of the input";
@@ -98,11 +98,26 @@ Result<std::optional<ManifestEntry>> ManifestLines::Read(std::string_view line) 
     }
     entry = {name_, metadata_};
   }
-  entry.name = WithoutDotSlash(entry.name);
-  if (const std::string why = WhyNoItem(entry.name); !why.empty()) {
-    return NoLine(fmt::format("\"{}\" {}", Printable(entry.name, kShownLong), why));
-  }
+  const Result<std::string_view> name = NameIn(entry.name);
+  if (!name.ok()) return name.error();
+  entry.name = *name;
   return std::optional(entry);
+}
+
+Result<std::string_view> ManifestLines::NameIn(std::string_view text) const {
+  std::string_view name = WithoutDotSlash(text);
+  if (!below_.empty() && name.find("://") != std::string_view::npos) {
+    if (!name.starts_with(below_)) {
+      return NoLine(
+          fmt::format("\"{}\" is not below {}: an input names what lies below its own "
+                      "path; write another input for other objects",
+                      Printable(text, kShownLong), Printable(below_, kShownLong)));
+    }
+    name.remove_prefix(below_.size());
+  }
+  const std::string why = WhyNoItem(name);
+  if (why.empty()) return name;
+  return NoLine(fmt::format("\"{}\" {}", Printable(text, kShownLong), why));
 }
 
 Status ManifestLines::ReadHeader(std::string_view line) {

@@ -24,19 +24,21 @@ std::string WhyNoItem(std::string_view name);
 class ManifestLines {
  public:
   explicit ManifestLines(const PlanManifest& manifest)
-      : format_(manifest.format), column_(manifest.column) {}
+      : format_(manifest.format), column_(manifest.column), below_(manifest.below) {}
 
   // Of each line that is not blank, in their order, without its end. Nothing of a header. kInvalid,
   // without the place, for what is no item.
   Result<std::optional<ManifestEntry>> Read(std::string_view line);
 
  private:
+  Result<std::string_view> NameIn(std::string_view text) const;
   Status ReadHeader(std::string_view line);
   Status ReadRow(std::string_view line);
   Status ReadObject(std::string_view line);
 
   const api::ManifestFormat format_;
   const std::string column_;
+  const std::string below_;
   std::vector<std::string> header_;  // of CSV, once it was read
   size_t path_at_ = 0;               // in the header
   std::string name_;                 // of CSV and JSON lines

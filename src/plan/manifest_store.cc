@@ -4,17 +4,22 @@
 #include <xxhash.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <utility>
 
 #include "base/escape.h"
+#include "base/in_order.h"
 #include "job/plan_chunk.h"
 #include "plan/manifest_reader.h"
 #include "plan/source.h"
-#include "store/folder/folder_store.h"
 
 namespace parallelrun::plan {
 namespace {
+
+// The version of an object that was not there: no ETag that one has, and it tells no size, so that
+// nobody can take it for an object of no bytes.
+constexpr char kNoObject[] = "not there";
 
 std::string ShownPath(std::string_view path) { return Printable(path, 4096); }
 
@@ -59,9 +64,9 @@ class SeenNames {
 // Which folders must not be met, by the places that they are after all links.
 class ForbiddenFolders {
  public:
-  ForbiddenFolders(const Files& files, const std::vector<std::string>& folders) : files_(files) {
+  ForbiddenFolders(const Files* files, const std::vector<std::string>& folders) : files_(files) {
     for (const std::string& folder : folders) {
-      if (const Result<std::string> real = files_.RealPath(folder); real.ok()) {
+      if (const Result<std::string> real = files_->RealPath(folder); real.ok()) {
         real_.push_back(*real);
       }
     }
@@ -69,8 +74,8 @@ class ForbiddenFolders {
 
   // Whether a folder is one of them, or lies in one. Where nothing is, nothing is met.
   bool Has(const std::string& folder) {
-    if (folder == last_) return last_is_;
-    const Result<std::string> real = files_.RealPath(folder);
+    if (real_.empty() || folder == last_) return last_is_;
+    const Result<std::string> real = files_->RealPath(folder);
     last_ = folder;
     last_is_ = false;
     for (const std::string& one : real_) {
@@ -80,7 +85,7 @@ class ForbiddenFolders {
   }
 
  private:
-  const Files& files_;
+  const Files* files_;
   std::vector<std::string> real_;
   std::string last_;  // names of one folder mostly stand together
   bool last_is_ = false;
@@ -89,18 +94,14 @@ class ForbiddenFolders {
 // The manifest as a file of its own, and what is said of it.
 class ManifestFile {
  public:
-  ManifestFile(const Files& files, const PlanInput& input)
-      : manifest_(input.manifest),
-        stop_(input.stop),
-        place_(store::MakeFolderStore(files,
-                                      {.path = manifest_.path, .forbidden = {}, .stop = stop_})) {}
+  ManifestFile(const PlanInput& input, std::unique_ptr<store::Store> place)
+      : manifest_(input.manifest), stop_(input.stop), place_(std::move(place)) {}
 
   // Nothing where it is not there, or is no file.
   Result<std::optional<store::Found>> Stat() {
-    const Result<bool> there = place_->IsThere();
-    if (!there.ok()) return there.error();
-    if (!*there) return std::optional<store::Found>();
-    return place_->Stat(std::string(LastPart(manifest_.path)));
+    auto found = place_->Stat(std::string(LastPart(manifest_.path)));
+    if (!found.ok() && found.error().code == Code::kNotFound) return std::optional<store::Found>();
+    return found;
   }
 
   Result<std::unique_ptr<ManifestReader>> Open() {
@@ -141,43 +142,86 @@ class ManifestFile {
   const std::unique_ptr<store::Store> place_;
 };
 
+// What a line names, on its way to whoever asked.
+struct NamedItem {
+  std::string name;
+  std::string metadata;
+  std::optional<store::Found> found;
+};
+
 class ManifestListing final : public store::Listing {
  public:
+  using Look = std::function<Result<std::optional<store::Found>>(const std::string& name)>;
+
+  // `look` is asked for each name where it is given, by several threads at once.
   ManifestListing(ManifestFile& file, std::unique_ptr<ManifestReader> reader, std::string root,
-                  ForbiddenFolders forbidden, store::Wanted wanted, std::string after)
+                  ForbiddenFolders forbidden, Look look, store::Wanted wanted, std::string after)
       : file_(file),
         reader_(std::move(reader)),
         root_(std::move(root)),
         forbidden_(std::move(forbidden)),
+        look_(std::move(look)),
         wanted_(std::move(wanted)),
         after_(std::move(after)),
         found_after_(after_.empty()) {}
 
   Result<std::optional<store::Listed>> Next() override {
-    while (true) {
+    if (next_ == ahead_.size() && !ended_) {
+      if (const Status read = ReadAhead(); !read.ok()) return read.error();
+    }
+    if (next_ == ahead_.size()) return std::optional<store::Listed>();
+    NamedItem& item = ahead_[next_++];
+    return std::optional(store::Listed{item.name, std::move(item.found), item.metadata});
+  }
+
+ private:
+  static constexpr size_t kLooks = 16;  // at once
+
+  // The next items, and what is there of them. One where that costs nothing to ask for later.
+  Status ReadAhead() {
+    ahead_.clear();
+    next_ = 0;
+    const size_t wanted = look_ ? 4 * kLooks : 1;
+    while (ahead_.size() < wanted && !ended_) {
       const Result<std::optional<ManifestItem>> item = reader_->Next();
       if (!item.ok()) return item.error();
-      if (!*item) return AtEnd();
-      if (const Status once = CheckOnce(**item); !once.ok()) return once.error();
+      if (!*item) {
+        ended_ = true;
+        if (const Status end = CheckEnd(); !end.ok()) return end;
+        break;
+      }
+      if (const Status once = CheckOnce(**item); !once.ok()) return once;
       if (!found_after_) {
         found_after_ = (*item)->name == after_;
         continue;
       }
       if (!wanted_.name((*item)->name)) continue;
-      if (const Status allowed = CheckFolder(**item); !allowed.ok()) return allowed.error();
-      return std::optional(store::Listed{(*item)->name, {}, (*item)->metadata});
+      if (const Status allowed = CheckFolder(**item); !allowed.ok()) return allowed;
+      ahead_.push_back({std::string((*item)->name), std::string((*item)->metadata), {}});
     }
+    return look_ ? LookAtThem() : Status();
   }
 
- private:
-  Result<std::optional<store::Listed>> AtEnd() {
-    if (!found_after_) {
-      return Error{Code::kInvalid, "the manifest no longer names " + ShownPath(after_) +
-                                       ", up to which it was planned: put back what it was, or "
-                                       "start over"};
-    }
-    if (const Status same = file_.CheckUnchanged(*reader_); !same.ok()) return same.error();
-    return std::optional<store::Listed>();
+  Status LookAtThem() {
+    Status status;
+    MakeInOrder(
+        Makers{"looks", kLooks}, ahead_.size(), [this](size_t i) { return look_(ahead_[i].name); },
+        [&](size_t i, Result<std::optional<store::Found>> found) {
+          if (!found.ok()) {
+            status = found.error();
+            return false;
+          }
+          ahead_[i].found = std::move(*found);
+          return true;
+        });
+    return status;
+  }
+
+  Status CheckEnd() {
+    if (found_after_) return file_.CheckUnchanged(*reader_);
+    return Error{Code::kInvalid, "the manifest no longer names " + ShownPath(after_) +
+                                     ", up to which it was planned: put back what it was, or "
+                                     "start over"};
   }
 
   Status CheckOnce(const ManifestItem& item) {
@@ -211,21 +255,28 @@ class ManifestListing final : public store::Listing {
   const std::unique_ptr<ManifestReader> reader_;
   const std::string root_;
   ForbiddenFolders forbidden_;
+  const Look look_;
   const store::Wanted wanted_;
   const std::string after_;
   bool found_after_;
   SeenNames seen_;
+  std::vector<NamedItem> ahead_;
+  size_t next_ = 0;  // of these
+  bool ended_ = false;
 };
 
 class ManifestStore final : public store::Store {
  public:
-  ManifestStore(const Files& files, const PlanInput& input, std::unique_ptr<store::Store> items,
-                std::vector<std::string> forbidden)
-      : files_(files),
-        root_(WithoutSlash(input.root)),
-        items_(std::move(items)),
-        forbidden_(std::move(forbidden)),
-        file_(files, input) {}
+  ManifestStore(const PlanInput& input, ManifestParts parts)
+      : root_(WithoutSlash(input.root)),
+        in_store_(!input.store.empty()),
+        urls_(input.urls),
+        nothing_(in_store_ && !urls_ ? store::Version(kNoObject)
+                                     : store::Version(std::string(job::kNoVersion))),
+        items_(std::move(parts.items)),
+        forbidden_(std::move(parts.forbidden)),
+        files_(parts.files),
+        file_(input, std::move(parts.place)) {}
 
   Result<std::unique_ptr<store::Listing>> List(store::Wanted wanted,
                                                const std::string& after) override {
@@ -233,14 +284,16 @@ class ManifestStore final : public store::Store {
     if (!real.ok()) return real.error();
     if (items_->Location("") != root_) {
       return Error{Code::kInvalid, ShownPath(root_) +
-                                       " is a file, and a manifest names files below a "
-                                       "folder: give the folder as path"};
+                                       " is a file, and a manifest names files below a folder: "
+                                       "give the folder as path"};
     }
     auto reader = file_.Open();
     if (!reader.ok()) return reader.error();
+    ManifestListing::Look look;
+    if (in_store_ && !urls_) look = [this](const std::string& name) { return Stat(name); };
     return std::unique_ptr<store::Listing>(std::make_unique<ManifestListing>(
-        file_, std::move(*reader), root_, ForbiddenFolders(files_, forbidden_), std::move(wanted),
-        after));
+        file_, std::move(*reader), root_, ForbiddenFolders(files_, forbidden_), std::move(look),
+        std::move(wanted), after));
   }
   // One that names nothing is there.
   Result<bool> IsThere() override {
@@ -250,9 +303,10 @@ class ManifestStore final : public store::Store {
   }
   Result<std::optional<store::Found>> Stat(const std::string& name) override {
     if (name == kManifestItself) return file_.Stat();
+    if (urls_) return std::optional(store::Found{0, nothing_});
     auto found = items_->Stat(name);
     if (!found.ok() || *found) return found;
-    return std::optional(store::Found{0, store::Version(std::string(job::kNoVersion))});
+    return std::optional(store::Found{0, nothing_});
   }
   Result<std::unique_ptr<store::Object>> Open(const std::string& name) override {
     return items_->Open(name);
@@ -260,7 +314,8 @@ class ManifestStore final : public store::Store {
   std::string Location(std::string_view name) const override { return items_->Location(name); }
   Result<std::string> RealRoot() override { return items_->RealRoot(); }
   std::string Difference(const store::Version& was, const store::Version& is) const override {
-    if (is.bytes() == job::kNoVersion) return "is gone";
+    if (was == nothing_) return "was not there, and is by now";
+    if (is == nothing_) return "is gone";
     return items_->Difference(was, is);
   }
   store::Version AsBefore(const store::Version& version) const override {
@@ -268,19 +323,20 @@ class ManifestStore final : public store::Store {
   }
 
  private:
-  const Files& files_;
   const std::string root_;
+  const bool in_store_;
+  const bool urls_;
+  const store::Version nothing_;
   const std::unique_ptr<store::Store> items_;
   const std::vector<std::string> forbidden_;
+  const Files* const files_;
   ManifestFile file_;
 };
 
 }  // namespace
 
-std::unique_ptr<store::Store> MakeManifestStore(const Files& files, const PlanInput& input,
-                                                std::unique_ptr<store::Store> items,
-                                                std::vector<std::string> forbidden) {
-  return std::make_unique<ManifestStore>(files, input, std::move(items), std::move(forbidden));
+std::unique_ptr<store::Store> MakeManifestStore(const PlanInput& input, ManifestParts parts) {
+  return std::make_unique<ManifestStore>(input, std::move(parts));
 }
 
 }  // namespace parallelrun::plan

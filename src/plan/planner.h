@@ -35,6 +35,7 @@ struct PlanManifest {
   std::string path;  // absolute; empty: the input is what its folder holds
   api::ManifestFormat format = api::ManifestFormat::kText;
   std::string column = "path";  // but of kText
+  std::string below = {};       // what the URLs in it begin with; empty: it may have none
   store::Version planned = {};  // that items were planned of; empty: none yet, or any
 };
 
@@ -62,7 +63,7 @@ struct PlanInput {
   // a volume.
   std::string store = {};
   bool is_prefix = false;      // in a store: the root is never one object
-  PlanManifest manifest = {};  // kFiles of a volume; what it names lies below the root
+  PlanManifest manifest = {};  // kFiles; what it names lies below the root
   bool urls = false;  // kFiles in a store: Work has the URLs of the objects, which nobody fetches
   api::AllowEmpty allow_empty = api::AllowEmpty::kNever;
   // An output that has something in it would be replaced by one of no row.

@@ -1,5 +1,6 @@
 """Inputs in a bucket: the output is that of a folder's run, whatever happens meanwhile."""
 
+import json
 import signal
 import sys
 from pathlib import Path
@@ -67,6 +68,44 @@ def in_bucket(work, bucket, **fields):
         inputs=[{"name": "files", "files": {"store": "bucket", "path": "in"}}],
         **fields,
     )
+
+
+def test_a_manifest_in_a_bucket_names_its_objects(work, server):
+    set_up(work, server)
+    server.bucket("named")
+    for name in ("a", "b/c", "z", "not named"):
+        server.put("named", f"in/{name}", f"photo {name}".encode())
+    lines = [
+        {"key": "z", "n": 1},
+        {"key": "s3://named/in/b/c", "n": 2},
+        {"key": "gone", "n": 3},
+        {"key": "a", "n": 4},
+    ]
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    server.put("named", "lists/today.jsonl", text.encode())
+    work.script(
+        "def run(mini_batch, context):\n"
+        "    (path,), (said,) = mini_batch, context.item_metadata\n"
+        "    return [f\"{open(path).read()} {said['n']}\"]\n"
+    )
+    manifest = {"path": "lists/today.jsonl", "format": "JSONLines", "column": "key"}
+    files = {"store": "bucket", "path": "in"}
+    stores = [{"name": "bucket", "url": "s3://named"}]
+    inputs = [{"name": "files", "files": files, "manifest": manifest}]
+    work.job(stores=stores, inputs=inputs, runMaxTry=1)
+    result = work.run()
+    assert result.code == 3, result
+    assert work.rows() == ["photo z 1", "photo b/c 2", "photo a 4"]
+    (letter,) = map(json.loads, work.log_text("dead-letter.jsonl").splitlines())
+    assert "s3://named/in/gone is not what was listed: it was deleted" in letter["message"]
+
+    # Of URLs nothing is looked at, and nothing fetched.
+    work.script("def run(mini_batch):\n    return list(mini_batch)\n")
+    inputs[0]["files"]["access"] = "Uri"
+    work.job(stores=stores, inputs=inputs)
+    result = work.run("--overwrite")
+    assert result.code == 0, result
+    assert work.rows() == [f"s3://named/in/{name}" for name in ("z", "b/c", "gone", "a")]
 
 
 def held_job(work, server, bucket, count, **fields):

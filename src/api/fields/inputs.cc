@@ -155,7 +155,7 @@ const FieldList& InputFields() {
           ReadPartitionFormat),
       Both<Input>(
           "manifest", Object(ManifestFields()),
-          "Of files on a volume: the file that names the items, in its order, in place of a "
+          "Of files: the file that names the items, in its order, in place of a "
           "listing.",
           [](const Input& input) {
             return input.manifest ? WriteFields(ManifestFields(), &*input.manifest)

@@ -20,10 +20,11 @@ const Condition kHasColumns = {
 
 const FieldList& ManifestFields() {
   static const FieldList fields = {
-      Bound("path", &Manifest::path, Path(),
-            "The file, relative to the volume of the input. Each line names one file, relative to "
-            "the input's path.")
-          .Required("write where the manifest lies on the volume of the input"),
+      Bound(
+          "path", &Manifest::path, Path(),
+          "The file, relative to the volume of the input or below its store's URL. Each line names "
+          "one file, relative to the input's path.")
+          .Required("write where the manifest lies in the volume or store of the input"),
       Bound("format", &Manifest::format, WordsOf<ManifestFormat>(),
             "What a line is: a path (Text, if not given), a row below a header (CSV), or an object "
             "(JSONLines).")

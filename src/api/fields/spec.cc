@@ -88,8 +88,9 @@ Shape InputShape() {
   return Object(InputFields())
       .With({"[has(self.files), has(self.tabular), has(self.jsonLines)].exists_one(x, x)",
              "has no kind or several: write exactly one of files, tabular and jsonLines"})
-      .With({"!has(self.manifest) || (has(self.files) && !has(self.files.store))",
-             "names files on a volume: write files with a volume, or leave it out", ".manifest"})
+      .With({"!has(self.manifest) || has(self.files)",
+             "names files, and the items here are their rows: write files, or leave it out",
+             ".manifest"})
       .With({"!has(self.manifest) || !has(self.files) || (!has(self.files.pattern) && "
              "!has(self.files.exclude))",
              "stands beside a pattern or an exclude, which choose from a listing: keep one of them",

@@ -122,9 +122,12 @@ Status AddInput(const api::JobSpec& spec, size_t index, const Volumes& volumes, 
       plan.kind == plan::PlanKind::kDelimited || plan.kind == plan::PlanKind::kParquet;
   plan.decide_types = table && input.tabular.typing == api::Typing::kOnce;
   if (input.manifest) {
+    const std::string& at = input.manifest->path;
     Result<std::string> manifest =
-        Resolve({input.from.volume, input.manifest->path}, volumes, field + ".manifest");
+        input.store.empty() ? Resolve({input.from.volume, at}, volumes, field + ".manifest")
+                            : ResolveStore(spec, input.store, at, field + ".manifest");
     if (!manifest.ok()) return manifest.error();
+    if (!input.store.empty()) plan.manifest.below = *root + "/";
     plan.manifest.path = std::move(*manifest);
     plan.manifest.format = input.manifest->format;
     plan.manifest.column = input.manifest->column;

@@ -16,6 +16,7 @@
 #include "plan/manifest_store.h"
 #include "plan/source.h"
 #include "tests/support/disk_files.h"
+#include "tests/support/memory_store.h"
 #include "tests/unit/plan/folder.h"
 #include "tests/unit/plan/plans.h"
 
@@ -277,6 +278,76 @@ TEST_F(ManifestTest, AChunkEndsWhereItsBytesAreMany) {
   for (const auto& chunk : plan.chunks) EXPECT_LE(chunk->encoded.size(), kMostChunkBytes);
   input.batch_size = 1000;
   EXPECT_THAT(MakePlan({input}).error, HasSubstr("lower miniBatchSize"));
+}
+
+// --- in a store
+
+// Objects and their manifest, in memory.
+class StoredManifestTest : public ::testing::Test {
+ protected:
+  StoredManifestTest() {
+    for (const char* name : {"a", "b/c", "z", "other"}) objects_.Put(At(name), name);
+  }
+  static std::string At(const std::string& name) { return "memory://bucket/in/" + name; }
+  PlanInput Input(const std::string& manifest) {
+    objects_.Put("memory://bucket/lists/today.txt", manifest);
+    PlanInput input = FilesInput("memory://bucket/in", 2);
+    input.store = "memory";
+    input.manifest.path = "memory://bucket/lists/today.txt";
+    input.manifest.below = "memory://bucket/in/";
+    return input;
+  }
+  OpenStore Stores() {
+    return [this](const PlanInput& input) {
+      return MakeManifestStore(input, {objects_.Open(input.root, input.stop),
+                                       objects_.Open("memory://bucket/lists", input.stop)});
+    };
+  }
+
+  MemoryObjects objects_;
+};
+
+TEST_F(StoredManifestTest, KeysAndUrlsInTheirOrder) {
+  const Plan plan = PlanFromEverywhere({Input("z\nmemory://bucket/in/b/c\ngone\na\n")}, Stores());
+  EXPECT_EQ(NamesOf(plan), (Names{"z", "b/c", "gone", "a"}));
+  EXPECT_EQ(plan.files(0).root, "memory://bucket/in");
+  EXPECT_NE(plan.files(0).versions[0], "not there");
+  // Nobody takes it for an object of no bytes.
+  EXPECT_EQ(plan.files(0).versions[2], "not there");
+}
+
+TEST_F(StoredManifestTest, MoreThanAreLookedAtAtOnce) {
+  std::string manifest;
+  Names expected;
+  for (int i = 200; i > 0; --i) {
+    expected.push_back(fmt::format("f{}", i));
+    objects_.Put(At(expected.back()), "x");
+    manifest += expected.back() + "\n";
+  }
+  EXPECT_EQ(NamesOf(PlanFromEverywhere({Input(manifest)}, Stores())), expected);
+}
+
+TEST_F(StoredManifestTest, OtherObjectsAreRefusedWithTheLine) {
+  const auto error = [&](const std::string& line) {
+    return MakePlanOn(Stores(), {Input("a\n" + line + "\n")}).error;
+  };
+  EXPECT_EQ(error("memory://bucket/secret"),
+            "Invalid: inputs[images]: memory://bucket/lists/today.txt:2: "
+            "\"memory://bucket/secret\" is not below memory://bucket/in/: an input names what lies "
+            "below its own path; write another input for other objects");
+  EXPECT_THAT(error("memory://other/in/a"), HasSubstr("is not below"));
+  EXPECT_THAT(error("memory://bucket/in/../secret"), HasSubstr("leaves the folder"));
+  EXPECT_THAT(error("memory://bucket/in/memory://x"), HasSubstr("is a URL"));
+  EXPECT_THAT(error("memory://bucket/in/a"), HasSubstr("stands in line 1 too"));
+  EXPECT_THAT(error("http://169.254.169.254/x"), HasSubstr("is not below"));
+}
+
+TEST_F(StoredManifestTest, OfUrlsNothingIsLookedAt) {
+  PlanInput input = Input("z\ngone\n");
+  input.urls = true;
+  const Plan plan = PlanFromEverywhere({input}, Stores());
+  EXPECT_EQ(NamesOf(plan), (Names{"z", "gone"}));
+  EXPECT_THAT(plan.files(0).versions, ElementsAre(job::kNoVersion, job::kNoVersion));
 }
 
 // --- which manifest it was
