@@ -18,6 +18,7 @@
 #include "plan/manifest_store.h"
 #include "plan/row_files.h"
 #include "plan/source.h"
+#include "store/objects/object_version.h"
 
 namespace parallelrun::plan {
 namespace {
@@ -180,6 +181,7 @@ class Comparison {
   void Compare(Planned& planned, const store::Store& store, const store::Version& now) {
     const bool same = planned.HasVersion(DigestOf(now.bytes())) ||
                       planned.HasVersion(DigestOf(job::kNoVersion)) ||
+                      planned.HasVersion(DigestOf(store::kNoObject)) ||
                       planned.HasVersion(DigestOf(store.AsBefore(now).bytes()));
     planned.set_found(same ? Planned::kSame : Planned::kChanged);
     if (planned.found() == Planned::kChanged && now_.size() < InputChanges::kMostNamed) {

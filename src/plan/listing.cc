@@ -21,9 +21,10 @@ Status Listing::Start() {
   return {};
 }
 
-// A bucket is always there: only what lies in it comes and goes.
+// A bucket is always there: only what lies in it comes and goes, and with it a manifest.
 bool Listing::MayBeMissing(const Error& error) const {
-  return error.code == Code::kNotFound && input_.store.empty() && after_.empty() &&
+  const bool may_go = input_.store.empty() || !input_.manifest.path.empty();
+  return error.code == Code::kNotFound && may_go && after_.empty() &&
          input_.allow_empty == api::AllowEmpty::kMissing;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/escape.h"
 #include "base/json.h"
+#include "store/file_path.h"
 
 namespace parallelrun::plan {
 namespace {
@@ -115,7 +116,10 @@ Result<std::string_view> ManifestLines::NameIn(std::string_view text) const {
     }
     name.remove_prefix(below_.size());
   }
-  const std::string why = WhyNoItem(name);
+  std::string why = WhyNoItem(name);
+  if (why.empty() && below_.empty() && !store::IsFilePath(name)) {
+    why = "has a part longer than 255 bytes: no file has such a name";
+  }
   if (why.empty()) return name;
   return NoLine(fmt::format("\"{}\" {}", Printable(text, kShownLong), why));
 }

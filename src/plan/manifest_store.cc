@@ -13,13 +13,10 @@
 #include "job/plan_chunk.h"
 #include "plan/manifest_reader.h"
 #include "plan/source.h"
+#include "store/objects/object_version.h"
 
 namespace parallelrun::plan {
 namespace {
-
-// The version of an object that was not there: no ETag that one has, and it tells no size, so that
-// nobody can take it for an object of no bytes.
-constexpr char kNoObject[] = "not there";
 
 std::string ShownPath(std::string_view path) { return Printable(path, 4096); }
 
@@ -95,7 +92,10 @@ class ForbiddenFolders {
 class ManifestFile {
  public:
   ManifestFile(const PlanInput& input, std::unique_ptr<store::Store> place)
-      : manifest_(input.manifest), stop_(input.stop), place_(std::move(place)) {}
+      : manifest_(input.manifest),
+        in_store_(!input.store.empty()),
+        stop_(input.stop),
+        place_(std::move(place)) {}
 
   // Nothing where it is not there, or is no file.
   Result<std::optional<store::Found>> Stat() {
@@ -108,6 +108,7 @@ class ManifestFile {
     const Result<std::optional<store::Found>> found = Stat();
     if (!found.ok()) return found.error();
     if (!*found) {
+      if (const Status place = CheckPlace(); !place.ok()) return place.error();
       return Error{Code::kNotFound, ShownPath(manifest_.path) +
                                         ": the manifest is not there, or is no file; correct "
                                         "manifest.path"};
@@ -128,6 +129,15 @@ class ManifestFile {
   }
 
  private:
+  // A look at an object does not tell one that is not there from a bucket that is not, and that is
+  // no empty day, whatever allowEmpty says.
+  Status CheckPlace() {
+    if (!in_store_) return {};
+    const Result<bool> there = place_->IsThere();
+    if (there.ok() || there.error().code != Code::kNotFound) return {};
+    return Error{Code::kInvalid, there.error().message};
+  }
+
   Status CheckIs(const store::Found& found, const store::Version& wanted) const {
     if (wanted.bytes().empty() || place_->IsStill(wanted, found.version)) return {};
     return Error{Code::kInvalid,
@@ -138,6 +148,7 @@ class ManifestFile {
   }
 
   const PlanManifest manifest_;
+  const bool in_store_;
   const std::stop_token stop_;
   const std::unique_ptr<store::Store> place_;
 };
@@ -271,7 +282,7 @@ class ManifestStore final : public store::Store {
       : root_(WithoutSlash(input.root)),
         in_store_(!input.store.empty()),
         urls_(input.urls),
-        nothing_(in_store_ && !urls_ ? store::Version(kNoObject)
+        nothing_(in_store_ && !urls_ ? store::Version(std::string(store::kNoObject))
                                      : store::Version(std::string(job::kNoVersion))),
         items_(std::move(parts.items)),
         forbidden_(std::move(parts.forbidden)),
@@ -314,7 +325,6 @@ class ManifestStore final : public store::Store {
   std::string Location(std::string_view name) const override { return items_->Location(name); }
   Result<std::string> RealRoot() override { return items_->RealRoot(); }
   std::string Difference(const store::Version& was, const store::Version& is) const override {
-    if (was == nothing_) return "was not there, and is by now";
     if (is == nothing_) return "is gone";
     return items_->Difference(was, is);
   }

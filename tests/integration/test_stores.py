@@ -97,7 +97,12 @@ def test_a_manifest_in_a_bucket_names_its_objects(work, server):
     assert result.code == 3, result
     assert work.rows() == ["photo z 1", "photo b/c 2", "photo a 4"]
     (letter,) = map(json.loads, work.log_text("dead-letter.jsonl").splitlines())
-    assert "s3://named/in/gone is not what was listed: it was deleted" in letter["message"]
+    assert "s3://named/in/gone is not there, though the manifest names it" in letter["message"]
+    server.put("named", "in/gone", b"photo gone")
+    result = work.run("--retry-failed")
+    assert result.code == 0, result
+    assert work.rows() == ["photo z 1", "photo b/c 2", "photo gone 3", "photo a 4"]
+    server.delete("named", "in/gone")
 
     # Of URLs nothing is looked at, and nothing fetched.
     work.script("def run(mini_batch):\n    return list(mini_batch)\n")

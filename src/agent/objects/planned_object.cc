@@ -3,6 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "base/escape.h"
+#include "store/objects/object_version.h"
 
 namespace parallelrun::agent {
 namespace {
@@ -19,6 +20,13 @@ Result<std::unique_ptr<store::Object>> OpenPlanned(store::Store& store,
                                                    const std::string& mend) {
   const std::string name = object.location.substr(store.Location("").size() + 1);
   Result<std::unique_ptr<store::Object>> there = store.Open(name);
+  if (object.version == store::kNoObject) {
+    if (there.ok() || there.error().code != Code::kNotFound) return there;
+    return Error{Code::kStale, Printable(object.location, kShownLong) +
+                                   " is not there, though the manifest names it: put it there, and "
+                                   "continue the run with --retry-failed, or start over with "
+                                   "another manifest"};
+  }
   if (!there.ok() && there.error().code == Code::kNotFound) {
     return NotThat(object, "was deleted", mend);
   }

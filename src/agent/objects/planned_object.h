@@ -11,7 +11,8 @@
 
 namespace parallelrun::agent {
 
-// The planned version, ready to be read. kStale: it is not there any more, `mend` follows then.
+// The planned version, ready to be read; whatever is there, of one that was not there when a
+// manifest named it. kStale: it is not there any more, `mend` follows then, or it still is not.
 Result<std::unique_ptr<store::Object>> OpenPlanned(store::Store& store,
                                                    const job::ObjectName& object,
                                                    const std::string& mend);

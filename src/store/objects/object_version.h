@@ -18,6 +18,10 @@ namespace parallelrun::store {
 // Bytes of the longest ETag that a version has room for.
 inline constexpr size_t kMostEtag = Version::kMost - 1 - sizeof(uint64_t);
 
+// The version of an object that was not there when somebody named it: no ETag that one has, and it
+// tells no size. Whatever is there later is that object.
+inline constexpr std::string_view kNoObject = "not there";
+
 // `etag` has no NUL, as no header has, and at most kMostEtag bytes.
 Version VersionOf(std::string_view etag, uint64_t size);
 

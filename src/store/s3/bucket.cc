@@ -178,7 +178,7 @@ Result<SignedUrl> Bucket::SignUrl(const std::string& key, std::string_view etag,
   const std::shared_ptr<Target> target = Current();
   HttpRequest request;
   request.path = target->server.path_prefix + "/" + PercentEncodeSegments(key);
-  request.headers = {{"If-Match", fmt::format("\"{}\"", etag)}};
+  if (etag != kNoObject) request.headers = {{"If-Match", fmt::format("\"{}\"", etag)}};
   Presign(request, target->server.host, *keys, {target->server.region},
           options_.clock->WallNow() + Duration(skew_.load()), life);
   return SignedUrl{target->server.url + request.path + "?" + request.query, life};

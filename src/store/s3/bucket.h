@@ -61,8 +61,9 @@ class Bucket final : public ObjectServer {
   // An answer 2xx. Errors: as Explain has them, and those of the credentials.
   Result<HttpResponse> Ask(Question question);
 
-  // A URL that reads the object of that ETag for `life`, or as long as the keys are good. Asks at
-  // most for keys; `Ask` something before, since that finds the bucket's region and the clock.
+  // A URL that reads the object of that ETag (of kNoObject: whatever is there) for `life`, or as
+  // long as the keys are good. Asks at most for keys; `Ask` something before, since that finds the
+  // bucket's region and the clock.
   Result<SignedUrl> SignUrl(const std::string& key, std::string_view etag, Duration life);
 
   Result<HttpResponse> Read(const std::string& key, HttpHeaders headers,

@@ -15,6 +15,7 @@
 #include "store/objects/content_range.h"
 #include "store/objects/object.h"
 #include "store/objects/object_version.h"
+#include "store/objects/refusal.h"
 #include "store/s3/address.h"
 #include "store/s3/answers.h"
 #include "store/s3/failure.h"
@@ -221,6 +222,11 @@ class UrlStore final : public Store {
     const std::string key = reader_.address().KeyOf(name);
     const std::optional<UrlTable::Entry> entry = reader_.UrlOf(key);
     if (!entry) return reader_.NoUrl(key);
+    if (entry->version.bytes() == kNoObject) {
+      const Result<Found> found = AskWhatIsThere(key);
+      if (!found.ok()) return found.error();
+      return std::unique_ptr<Object>(std::make_unique<UrlObject>(reader_, key, *found));
+    }
     const std::string_view etag = EtagOf(entry->version);
     std::optional<uint64_t> size = SizeOf(entry->version);
     // Reading notices what has changed. An empty object is not read, and the plans of earlier
@@ -277,6 +283,28 @@ class UrlStore final : public Store {
     if (range && range->total) return *range->total;
     return Error{Code::kInvalid, Printable(reader_.Location(key), kShownLong) +
                                      ": the server does not say how long it is (Content-Range)"};
+  }
+
+  // By a URL that reads whatever that is: its first byte says how long all of it is.
+  Result<Found> AskWhatIsThere(const std::string& key) {
+    char byte = 0;
+    Result<HttpResponse> answer = reader_.Read(key, {{"Range", "bytes=0-0"}}, {&byte, 1});
+    std::optional<uint64_t> size;
+    if (answer.ok()) {
+      const auto range = ParseContentRange(answer->Header("Content-Range"));
+      if (range) size = range->total;
+    } else if (answer.error().code == Code::kInvalid) {  // it has no first byte
+      answer = reader_.Read(key, {}, {});
+      if (answer.ok()) size = answer->body.size();
+    }
+    if (!answer.ok()) return answer.error();
+    const std::string etag = PlainEtag(answer->Header("ETag"));
+    if (size && !etag.empty() && etag.size() <= kMostEtag) {
+      return Found{*size, VersionOf(etag, *size)};
+    }
+    return Error{Code::kInvalid, Printable(reader_.Location(key), kShownLong) +
+                                     ": the server does not say which object it is, or how long "
+                                     "(ETag, Content-Range)"};
   }
 
   static Error Gone(Error error) {

@@ -120,6 +120,7 @@ TEST_F(ManifestTest, WhatItMayNotNameIsRefusedWithItsLine) {
   EXPECT_THAT(error("b/"), HasSubstr("is not how a listing writes a path"));
   EXPECT_THAT(error("a\0b"s), HasSubstr("has a NUL byte"));
   EXPECT_THAT(error(std::string(4097, 'x')), HasSubstr("is longer than 4,096 bytes"));
+  EXPECT_THAT(error("b/" + std::string(256, 'x')), HasSubstr("a part longer than 255 bytes"));
   EXPECT_THAT(error(std::string(ManifestReader::kMostLine + 1, 'x')),
               HasSubstr(":3: the line is longer than 65,536 bytes"));
   EXPECT_THAT(error("\x1B]0;x\x07/../b"), AllOf(HasSubstr("leaves"), Not(HasSubstr("\x1B"))))
@@ -340,6 +341,41 @@ TEST_F(StoredManifestTest, OtherObjectsAreRefusedWithTheLine) {
   EXPECT_THAT(error("memory://bucket/in/memory://x"), HasSubstr("is a URL"));
   EXPECT_THAT(error("memory://bucket/in/a"), HasSubstr("stands in line 1 too"));
   EXPECT_THAT(error("http://169.254.169.254/x"), HasSubstr("is not below"));
+}
+
+TEST_F(StoredManifestTest, OneThatIsNotThereIsAnEmptyDayWhereThatIsAllowed) {
+  PlanInput input = Input("");
+  objects_.Remove("memory://bucket/lists/today.txt");
+  EXPECT_EQ(MakePlanOn(Stores(), {input}).error,
+            "NotFound: inputs[images]: memory://bucket/lists/today.txt: the manifest is not there, "
+            "or is no file; correct manifest.path");
+  input.allow_empty = api::AllowEmpty::kExisting;
+  EXPECT_THAT(MakePlanOn(Stores(), {input}).error, HasSubstr("the manifest is not there"));
+  input.allow_empty = api::AllowEmpty::kMissing;
+  const Plan plan = MakePlanOn(Stores(), {input});
+  EXPECT_EQ(plan.error, "");
+  EXPECT_EQ(plan.items, 0U);
+}
+
+// Nobody has read it: a run that goes on takes what came since.
+TEST_F(StoredManifestTest, AnObjectThatCameSinceIsNoDifference) {
+  PlanInput input = Input("z\ngone\na\n");
+  const Plan plan = MakePlanOn(Stores(), {input});
+  const auto differ = [&] {
+    const Result<InputChanges> found = FindInputChanges(
+        [&](const auto& visit) -> Status {
+          for (const auto& chunk : plan.chunks) visit(chunk->record);
+          return {};
+        },
+        true, {input}, Stores(), [] {});
+    EXPECT_TRUE(found.ok()) << found.error().message;
+    return found.ok() ? found->differ.named : Names();
+  };
+  EXPECT_THAT(differ(), IsEmpty());
+  objects_.Put(At("gone"), "by now");
+  EXPECT_THAT(differ(), IsEmpty());
+  objects_.Remove(At("a"));
+  EXPECT_THAT(differ(), ElementsAre("inputs[images]: memory://bucket/in/a is gone"));
 }
 
 TEST_F(StoredManifestTest, OfUrlsNothingIsLookedAt) {

@@ -20,6 +20,7 @@
 #include "job/records.h"
 #include "job/work.h"
 #include "job/work_objects.h"
+#include "store/objects/object_version.h"
 #include "tests/support/fault_files.h"
 #include "tests/support/memory_store.h"
 
@@ -334,6 +335,23 @@ TEST_F(ObjectFetcherTest, AVersionAsAnEarlierReleaseHasPlannedIt) {
   fetcher_->Want(2, WorkOf("b", before));
   ASSERT_FALSE(Await(2).ok());
   EXPECT_EQ(Await(2).error().code, Code::kStale);
+}
+
+// A manifest may name what is not there yet.
+TEST_F(ObjectFetcherTest, WhatWasNotThereWhenItWasPlannedIsTakenOnceItIs) {
+  Put("a", 10);
+  const std::string work = WorkOf("a", std::string(store::kNoObject));
+  objects_->Remove("memory://bucket/a");
+  Begin(kRoom);
+  fetcher_->Want(1, work);
+  ASSERT_FALSE(Await(1).ok());
+  EXPECT_EQ(Await(1).error().code, Code::kStale);
+  EXPECT_THAT(Await(1).error().message,
+              HasSubstr("memory://bucket/a is not there, though the manifest names it: put it "
+                        "there, and continue the run with --retry-failed"));
+  Put("a", 3);
+  fetcher_->Want(2, work);
+  ASSERT_TRUE(Await(2).ok()) << Await(2).error().message;
 }
 
 // In the plans of earlier releases the versions of such objects may all be one.

@@ -205,6 +205,30 @@ TEST_F(S3UrlStoreTest, AnEmptyObjectAndThoseOfPlansThatTellNoSize) {
   }
 }
 
+// A manifest may name what is not there yet.
+TEST_F(S3UrlStoreTest, OfWhatWasNotThereWhateverIsThereIsRead) {
+  SmallS3 server;
+  const auto signer = SignerAt(server);
+  const auto store = ReaderOf();
+  const std::string url = Give(*signer, "late", Version(std::string(kNoObject)));
+  EXPECT_THAT(url, HasSubstr("X-Amz-SignedHeaders=host&"));
+  EXPECT_EQ(store->Open("late").error().code, Code::kNotFound);
+  EXPECT_FALSE(store->OpenUnseen("late", Version(std::string(kNoObject))));
+  for (const std::string bytes : {"12345", ""}) {
+    server.Put("late", bytes);
+    const auto object = store->Open("late");
+    ASSERT_TRUE(object.ok()) << object.error().message;
+    EXPECT_EQ((*object)->found().version, VersionAt(server, "late"));
+    EXPECT_EQ(*ReadAll(**object), bytes);
+  }
+  // From its first byte on it is one version.
+  server.Put("late", "12345");
+  const auto object = store->Open("late");
+  ASSERT_TRUE(object.ok());
+  server.Put("late", "67890");
+  EXPECT_EQ(ReadAll(**object).error().code, Code::kStale);
+}
+
 TEST_F(S3UrlStoreTest, OneWhoseTimeIsOverIsNotSent) {
   SmallS3 server;
   server.Put("a", "12");
