@@ -16,7 +16,8 @@ using Chunk = Result<std::optional<std::string>>;
 // Mini-batches of so many files, in the order of the listing.
 class FileSource : public PlanSource {
  public:
-  FileSource(const PlanInput& input, store::Store& store) : input_(input), store_(store) {}
+  FileSource(const PlanInput& input, store::Store& store, uint64_t most_bytes)
+      : input_(input), store_(store), most_bytes_(most_bytes) {}
 
   Chunk Next(PlanCursor& at) override {
     if (!listing_) {
@@ -32,7 +33,7 @@ class FileSource : public PlanSource {
     Files found;
     while (found.versions.size() < wanted) {
       // What a manifest says may be much more than names are.
-      if (found.versions.size() % per_batch == 0 && found.bytes() > kMostChunkBytes / 2) break;
+      if (found.versions.size() % per_batch == 0 && found.bytes() > most_bytes_ / 2) break;
       const auto more = AddFile(found);
       if (!more.ok()) return more.error();
       if (!*more) break;
@@ -98,11 +99,13 @@ class FileSource : public PlanSource {
       found.metadata_bytes += metadata.size();
       found.metadata.push_back(std::move(metadata));
     }
-    if (found.bytes() <= kMostChunkBytes) return true;
+    if (found.bytes() <= most_bytes_) return true;
     return Error{Code::kInvalid,
-                 fmt::format("{}: a mini-batch of {} files is too large, the names of {} take "
-                             "48 MiB; lower miniBatchSize",
-                             PlaceOf(input_), input_.batch_size, found.versions.size())};
+                 fmt::format("{}: a mini-batch of {} files is too large, {} of {} take {} MiB; "
+                             "lower miniBatchSize",
+                             PlaceOf(input_), input_.batch_size,
+                             found.metadata.empty() ? "the names" : "names and metadata",
+                             found.versions.size(), most_bytes_ >> 20)};
   }
 
   // A mini-batch has a context when all of its files have the same.
@@ -129,14 +132,16 @@ class FileSource : public PlanSource {
 
   const PlanInput& input_;
   store::Store& store_;
+  const uint64_t most_bytes_;
   PathContext context_;
   std::unique_ptr<Listing> listing_;
 };
 
 }  // namespace
 
-std::unique_ptr<PlanSource> MakeFileSource(const PlanInput& input, store::Store& store) {
-  return std::make_unique<FileSource>(input, store);
+std::unique_ptr<PlanSource> MakeFileSource(const PlanInput& input, store::Store& store,
+                                           uint64_t most_bytes) {
+  return std::make_unique<FileSource>(input, store, most_bytes);
 }
 
 }  // namespace parallelrun::plan

@@ -31,12 +31,16 @@ class PlanSource {
 
 // `input` and the store that it lies in must outlive the source.
 using MakePlanSource = std::unique_ptr<PlanSource>(const PlanInput& input, store::Store& store);
-MakePlanSource MakeFileSource;   // kFiles without partition keys
 MakePlanSource MakeRowSource;    // delimited, Parquet and JSON lines without partition keys
 MakePlanSource MakeGroupSource;  // with partition keys
 
 // A record must fit a group of the ledger, and its Work a frame of the worker protocol: 64 MiB.
 constexpr uint64_t kMostChunkBytes = 48 * 1024 * 1024;
+
+// kFiles without partition keys.
+std::unique_ptr<PlanSource> MakeFileSource(const PlanInput& input, store::Store& store,
+                                           uint64_t most_bytes = kMostChunkBytes);
+
 constexpr uint64_t kMostFiles = 4096;
 constexpr uint64_t kMostSlices = 256;
 constexpr uint64_t kMostSliceBytes = 64 * 1024 * 1024;

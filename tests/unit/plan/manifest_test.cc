@@ -265,20 +265,34 @@ TEST_F(ManifestTest, ChunksHoldWhatItSays) {
 
 // What it says may be much more than names are: a chunk must fit a group of the ledger.
 TEST_F(ManifestTest, AChunkEndsWhereItsBytesAreMany) {
-  Put({"a"});  // else there is no folder
-  const std::string much(60'000, 'x');
+  Put({"a"});                                   // else there is no folder
+  constexpr uint64_t kMiB = uint64_t{1} << 20;  // in place of kMostChunkBytes
+  const std::string much(20'000, 'x');
   std::string manifest;
-  for (int i = 0; i < 1000; ++i) {
+  for (int i = 0; i < 300; ++i) {  // 6 MB, and by its items alone a chunk has 64 of them
     manifest += fmt::format(R"({{"path": "gone{}", "x": "{}"}})", i, much) + "\n";
   }
   PlanInput input = Input(manifest, 10);
   input.manifest.format = api::ManifestFormat::kJsonLines;
-  const Plan plan = MakePlan({input});
-  EXPECT_EQ(plan.error, "");
-  EXPECT_EQ(plan.items, 1000U);
-  for (const auto& chunk : plan.chunks) EXPECT_LE(chunk->encoded.size(), kMostChunkBytes);
-  input.batch_size = 1000;
-  EXPECT_THAT(MakePlan({input}).error, HasSubstr("lower miniBatchSize"));
+  const auto store = FolderStores(DiskFiles())(input);
+  PlanCursor at;
+  const auto source = MakeFileSource(input, *store, kMiB);
+  std::vector<uint64_t> ends;  // items, behind each chunk
+  for (Result<std::optional<std::string>> chunk = source->Next(at);; chunk = source->Next(at)) {
+    ASSERT_TRUE(chunk.ok()) << chunk.error().message;
+    if (!*chunk) break;
+    EXPECT_LE((*chunk)->size(), kMiB);
+    ends.push_back(at.next_item);
+  }
+  // Of whole mini-batches: the first end where a half of what a chunk may hold is there.
+  EXPECT_THAT(ends, ElementsAre(30, 60, 90, 120, 150, 180, 210, 240, 270, 300));
+  input.batch_size = 100;
+  PlanCursor begin;
+  const auto too_large = MakeFileSource(input, *store, kMiB)->Next(begin);
+  ASSERT_FALSE(too_large.ok());
+  EXPECT_EQ(too_large.error().message,
+            "inputs[images]: a mini-batch of 100 files is too large, names and metadata of 53 "
+            "take 1 MiB; lower miniBatchSize");
 }
 
 // --- in a store
