@@ -113,8 +113,24 @@ class Checker {
       } else if (!input.partition_format.empty()) {
         AddError(problems_, field + ".manifest", "stands beside a partitionFormat",
                  "keep one of them");
+      } else {
+        CheckPins(input, field + ".manifest");
       }
     }
+  }
+
+  void CheckPins(const Input& input, const std::string& field) {
+    const bool sizes = !input.manifest->size_column.empty();
+    const bool etags = !input.manifest->etag_column.empty();
+    if (etags && input.store.empty()) {
+      AddError(problems_, field + ".etagColumn", "stands beside a volume, whose files have no ETag",
+               "write sizeColumn, or leave it out");
+    }
+    if ((!sizes && !etags) || input.access != Access::kUri) return;
+    AddError(problems_, field,
+             "has columns of sizes or ETags beside access: Uri, with which nobody but run() reads "
+             "the objects",
+             "leave them out, run() is told all columns");
   }
 
   void CheckSideInputs() {

@@ -86,7 +86,9 @@ struct TabularOptions {
 struct Manifest {
   std::string path;  // relative to the volume of the input, or below its store's URL
   ManifestFormat format = ManifestFormat::kText;
-  std::string column = "path";  // but of kText: the one that holds the path
+  std::string column = "path";   // but of kText: the one that holds the path
+  std::string size_column = {};  // likewise: the bytes of the file; empty: none
+  std::string etag_column = {};  // of an object; empty: none
   bool operator==(const Manifest&) const = default;
 };
 

@@ -3,18 +3,24 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/escape.h"
 #include "base/json.h"
 #include "store/file_path.h"
+#include "store/objects/object_version.h"
+#include "store/objects/refusal.h"
 
 namespace parallelrun::plan {
 namespace {
 
 constexpr size_t kMostPath = 4096;        // bytes, as of a path anywhere
 constexpr int kMostDepthOfMetadata = 16;  // it stands in lists and objects of others
+constexpr uint64_t kMostSize = std::numeric_limits<int64_t>::max();  // bytes
 
 // `find .` and its like write each path so.
 std::string_view WithoutDotSlash(std::string_view name) {
@@ -53,6 +59,16 @@ Result<std::vector<std::string>> FieldsOfLine(std::string_view line) {
     if (at == line.size()) return fields;
     ++at;  // the comma
   }
+}
+
+// What an object says of its file; empty: nothing. Nothing where it is no text and no number.
+std::optional<std::string> SaidOf(const nlohmann::json& object, const std::string& column) {
+  if (column.empty()) return "";
+  const nlohmann::json& said = lenient::At(object, column.c_str());
+  if (said.is_null()) return "";
+  if (said.is_number_unsigned()) return std::to_string(said.get<uint64_t>());
+  if (said.is_string()) return said.get<std::string>();
+  return std::nullopt;
 }
 
 std::string Listed(const std::vector<std::string>& names) {
@@ -97,7 +113,7 @@ Result<std::optional<ManifestEntry>> ManifestLines::Read(std::string_view line) 
     if (const Status read = rows ? ReadRow(line) : ReadObject(line); !read.ok()) {
       return read.error();
     }
-    entry = {name_, metadata_};
+    entry = {name_, metadata_, pin_};
   }
   const Result<std::string_view> name = NameIn(entry.name);
   if (!name.ok()) return name.error();
@@ -133,15 +149,49 @@ Status ManifestLines::ReadHeader(std::string_view line) {
     return NoLine(fmt::format("the column \"{}\" stands in the header twice: rename one",
                               Printable((*names)[i], kShown)));
   }
-  const auto path = std::find(names->begin(), names->end(), column_);
-  if (path == names->end()) {
-    return NoLine(
-        fmt::format("the header has no column \"{}\", but {}: write the name of the one "
-                    "with the paths as manifest.column",
-                    Printable(column_, kShown), Listed(*names)));
+  struct Sought {
+    const std::string& column;
+    const char* what;
+    size_t& at;
+  };
+  for (const Sought& sought : {Sought{column_, "paths as manifest.column", path_at_},
+                               Sought{size_column_, "sizes as manifest.sizeColumn", size_at_},
+                               Sought{etag_column_, "ETags as manifest.etagColumn", etag_at_}}) {
+    if (sought.column.empty()) continue;
+    const auto found = std::find(names->begin(), names->end(), sought.column);
+    if (found == names->end()) {
+      return NoLine(
+          fmt::format("the header has no column \"{}\", but {}: write the name of the one with the "
+                      "{}",
+                      Printable(sought.column, kShown), Listed(*names), sought.what));
+    }
+    sought.at = static_cast<size_t>(found - names->begin());
   }
-  path_at_ = static_cast<size_t>(path - names->begin());
   header_ = std::move(*names);
+  return {};
+}
+
+// Of what a line says nothing, anything may be there.
+Status ManifestLines::ReadPin(std::string_view size, std::string_view etag) {
+  pin_ = {};
+  if (!size.empty()) {
+    uint64_t bytes = 0;
+    const char* const end = size.data() + size.size();
+    const auto [stopped, error] = std::from_chars(size.data(), end, bytes);
+    if (error != std::errc() || stopped != end || bytes > kMostSize) {
+      return NoLine(fmt::format("\"{}\" is no size: write a number of bytes as \"{}\", or nothing",
+                                Printable(size, kShown), Printable(size_column_, kShown)));
+    }
+    pin_.size = bytes;
+  }
+  pin_.etag = store::PlainEtag(etag);
+  const auto odd = [](char c) { return c <= ' ' || c > '~' || c == '"'; };
+  if (pin_.etag.size() > store::kMostEtag || std::any_of(pin_.etag.begin(), pin_.etag.end(), odd)) {
+    return NoLine(
+        fmt::format("\"{}\" is no ETag: write it as the store lists it as \"{}\", or "
+                    "nothing",
+                    Printable(etag, kShown), Printable(etag_column_, kShown)));
+  }
   return {};
 }
 
@@ -161,7 +211,10 @@ Status ManifestLines::ReadRow(std::string_view line) {
     metadata_ += (i == 0 ? "" : ",") + JsonText(header_[i]) + ":" + JsonText((*fields)[i]);
   }
   metadata_ += "}";
-  return {};
+  const auto said = [&](const std::string& column, size_t at) {
+    return column.empty() ? std::string_view() : std::string_view((*fields)[at]);
+  };
+  return ReadPin(said(size_column_, size_at_), said(etag_column_, etag_at_));
 }
 
 // The line stays as it is, since a number of it may be longer than one of this program.
@@ -179,7 +232,13 @@ Status ManifestLines::ReadObject(std::string_view line) {
   }
   name_ = path.get<std::string>();
   metadata_ = line;
-  return {};
+  const std::optional<std::string> size = SaidOf(*object, size_column_);
+  const std::optional<std::string> etag = SaidOf(*object, etag_column_);
+  if (size && etag) return ReadPin(*size, *etag);
+  return NoLine(
+      fmt::format("\"{}\" is neither a text nor a number that is not negative: write one, "
+                  "or null",
+                  Printable(size ? etag_column_ : size_column_, kShown)));
 }
 
 }  // namespace parallelrun::plan

@@ -157,12 +157,14 @@ class ManifestFile {
 struct NamedItem {
   std::string name;
   std::string metadata;
+  store::Pin pin;
   std::optional<store::Found> found;
 };
 
 class ManifestListing final : public store::Listing {
  public:
-  using Look = std::function<Result<std::optional<store::Found>>(const std::string& name)>;
+  using Look = std::function<Result<std::optional<store::Found>>(const std::string& name,
+                                                                 const store::Pin& pin)>;
 
   // `look` is asked for each name where it is given, by several threads at once.
   ManifestListing(ManifestFile& file, std::unique_ptr<ManifestReader> reader, std::string root,
@@ -208,7 +210,8 @@ class ManifestListing final : public store::Listing {
       }
       if (!wanted_.name((*item)->name)) continue;
       if (const Status allowed = CheckFolder(**item); !allowed.ok()) return allowed;
-      ahead_.push_back({std::string((*item)->name), std::string((*item)->metadata), {}});
+      ahead_.push_back(
+          {std::string((*item)->name), std::string((*item)->metadata), (*item)->pin, {}});
     }
     return look_ ? LookAtThem() : Status();
   }
@@ -216,7 +219,8 @@ class ManifestListing final : public store::Listing {
   Status LookAtThem() {
     Status status;
     MakeInOrder(
-        Makers{"looks", kLooks}, ahead_.size(), [this](size_t i) { return look_(ahead_[i].name); },
+        Makers{"looks", kLooks}, ahead_.size(),
+        [this](size_t i) { return look_(ahead_[i].name, ahead_[i].pin); },
         [&](size_t i, Result<std::optional<store::Found>> found) {
           if (!found.ok()) {
             status = found.error();
@@ -282,6 +286,7 @@ class ManifestStore final : public store::Store {
       : root_(WithoutSlash(input.root)),
         in_store_(!input.store.empty()),
         urls_(input.urls),
+        looks_((in_store_ && !urls_) || !input.manifest.size_column.empty()),
         nothing_(in_store_ && !urls_ ? store::Version(std::string(store::kNoObject))
                                      : store::Version(std::string(job::kNoVersion))),
         items_(std::move(parts.items)),
@@ -301,7 +306,9 @@ class ManifestStore final : public store::Store {
     auto reader = file_.Open();
     if (!reader.ok()) return reader.error();
     ManifestListing::Look look;
-    if (in_store_ && !urls_) look = [this](const std::string& name) { return Stat(name); };
+    if (looks_) {
+      look = [this](const std::string& name, const store::Pin& pin) { return LookAt(name, pin); };
+    }
     return std::unique_ptr<store::Listing>(std::make_unique<ManifestListing>(
         file_, std::move(*reader), root_, ForbiddenFolders(files_, forbidden_), std::move(look),
         std::move(wanted), after));
@@ -333,9 +340,19 @@ class ManifestStore final : public store::Store {
   }
 
  private:
+  // A version that the manifest tells whole costs no request. One that differs from what is there
+  // fails its own mini-batch: whoever reads it says how.
+  Result<std::optional<store::Found>> LookAt(const std::string& name, const store::Pin& pin) {
+    if (auto pinned = items_->Pinned(pin, std::nullopt)) return pinned;
+    auto found = Stat(name);
+    if (!found.ok() || (*found)->version == nothing_) return found;
+    return items_->Pinned(pin, *found);
+  }
+
   const std::string root_;
   const bool in_store_;
   const bool urls_;
+  const bool looks_;  // while it lists
   const store::Version nothing_;
   const std::unique_ptr<store::Store> items_;
   const std::vector<std::string> forbidden_;

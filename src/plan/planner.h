@@ -35,6 +35,9 @@ struct PlanManifest {
   std::string path;  // absolute; empty: the input is what its folder holds
   api::ManifestFormat format = api::ManifestFormat::kText;
   std::string column = "path";  // but of kText
+  // That hold what each file is; empty: nothing says it.
+  std::string size_column = {};
+  std::string etag_column = {};
   std::string below = {};       // what the URLs in it begin with; empty: it may have none
   store::Version planned = {};  // that items were planned of; empty: none yet, or any
 };

@@ -69,6 +69,13 @@ struct Wanted {
   std::function<void(std::string_view)> no_file = {};
 };
 
+// What somebody else's list says that an object is: of one version and no other.
+struct Pin {
+  std::optional<uint64_t> size{};  // bytes
+  std::string etag = {};           // without quotes; empty: nothing is said of it
+  bool operator==(const Pin&) const = default;
+};
+
 struct Listed {
   std::string_view name;       // holds until the next call of Next
   std::optional<Found> found;  // where the listing learns it for nothing; else ask Stat
@@ -137,6 +144,11 @@ class Store {
   virtual std::string Location(std::string_view name) const = 0;
   // Location("") with all links on the way to it followed: the same where a store has no links.
   virtual Result<std::string> RealRoot() = 0;
+  // What `pin` says is there, the rest as it is `now`; nothing where that has to be looked at
+  // first. A reader who meets anything else says how it differs.
+  virtual std::optional<Found> Pinned(const Pin& /*pin*/, const std::optional<Found>& now) const {
+    return now;
+  }
   // How two states of one object differ, for people: "had 8 bytes, has 9".
   virtual std::string Difference(const Version& was, const Version& is) const = 0;
   // The same version as an earlier release has written it into the plan of a run that goes on, or

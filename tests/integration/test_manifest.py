@@ -131,6 +131,27 @@ def test_columns_of_a_line_reach_the_script(work):
     assert work.rows() == ["c cat 1", "b a, dog 02", "a bad 3"]
 
 
+def test_a_file_of_another_size_than_it_says_fails_alone(work):
+    work.script()
+    photos(work, "a", "b", "c")
+    named(work, ["path,size", "c,7", "b,8", "a,"], runMaxTry=1, isolateFailures=True)
+    job = json.loads(work.job_file.read_text())
+    job["spec"]["inputs"][0]["manifest"].update(format="CSV", sizeColumn="size")
+    work.job_file.write_text(json.dumps(job))
+    result = work.run()
+    assert result.code == 3, result
+    assert work.rows() == ["photo c", "photo a"]
+    (letter,) = map(json.loads, work.log_text("dead-letter.jsonl").splitlines())
+    assert letter["path"] == str(work.data / "photos" / "b")
+    assert "is not what was listed: it has 7 bytes" in letter["message"], letter
+    assert "and had 8 bytes" in letter["message"], letter
+    named(work, ["path,size", "c,7", "b,8 bytes"])
+    work.job_file.write_text(json.dumps(job))
+    result = work.run("--overwrite")
+    assert result.code == 2, result
+    assert 'today.txt:3: "8 bytes" is no size' in result.output, result
+
+
 def test_objects_reach_the_script_and_a_text_says_nothing(work):
     work.script(
         "def run(mini_batch, context):\n    return [str(context.item_metadata)] * len(mini_batch)\n"

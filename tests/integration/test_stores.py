@@ -3,6 +3,7 @@
 import json
 import signal
 import sys
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import azurite_server
@@ -92,7 +93,7 @@ def test_a_manifest_in_a_bucket_names_its_objects(work, server):
     files = {"store": "bucket", "path": "in"}
     stores = [{"name": "bucket", "url": "s3://named"}]
     inputs = [{"name": "files", "files": files, "manifest": manifest}]
-    work.job(stores=stores, inputs=inputs, runMaxTry=1)
+    work.job(stores=stores, inputs=inputs, runMaxTry=1, isolateFailures=True)
     result = work.run()
     assert result.code == 3, result
     assert work.rows() == ["photo z 1", "photo b/c 2", "photo a 4"]
@@ -111,6 +112,44 @@ def test_a_manifest_in_a_bucket_names_its_objects(work, server):
     result = work.run("--overwrite")
     assert result.code == 0, result
     assert work.rows() == [f"s3://named/in/{name}" for name in ("z", "b/c", "gone", "a")]
+
+
+def test_an_object_that_is_another_one_than_its_manifest_says_fails_alone(work, server):
+    set_up(work, server)
+    server.bucket("pinned")
+    for name in ("a", "b", "c", "d"):
+        server.put("pinned", f"in/{name}", f"photo {name}".encode())
+    listed = ElementTree.fromstring(server.request("GET", "/pinned", "list-type=2"))
+    etags = {
+        found.findtext("{*}Key")[len("in/") :]: found.findtext("{*}ETag").strip('"')
+        for found in listed.findall("{*}Contents")
+    }
+    rows = [
+        ("d", '"' + etags["d"] + '"', 7),
+        ("c", etags["a"], ""),
+        ("b", etags["b"], 8),
+        ("a", "", 7),
+    ]
+    text = "".join(json.dumps({"path": p, "ETag": e, "Size": s}) + "\n" for p, e, s in rows)
+    server.put("pinned", "today.jsonl", text.encode())
+    work.script("def run(mini_batch):\n    return [open(path).read() for path in mini_batch]\n")
+    manifest = {"path": "today.jsonl", "format": "JSONLines"}
+    manifest.update(sizeColumn="Size", etagColumn="ETag")
+    files = {"store": "bucket", "path": "in"}
+    work.job(
+        stores=[{"name": "bucket", "url": "s3://pinned"}],
+        inputs=[{"name": "files", "files": files, "manifest": manifest}],
+        runMaxTry=1,
+        isolateFailures=True,
+    )
+    result = work.run()
+    assert result.code == 3, result
+    assert work.rows() == ["photo d", "photo a"]
+    letters = map(json.loads, work.log_text("dead-letter.jsonl").splitlines())
+    of_b, of_c = sorted(letter["message"] for letter in letters)
+    assert "s3://pinned/in/b is not what was listed: it had 8 bytes, has 7" in of_b
+    assert f"s3://pinned/in/c is not what was listed: it had ETag {etags['a']}, has" in of_c
+    assert etags["c"] in of_c
 
 
 def held_job(work, server, bucket, count, **fields):

@@ -4,6 +4,8 @@
 #include <optional>
 #include <vector>
 
+#include "store/objects/object_version.h"
+
 namespace parallelrun {
 namespace {
 
@@ -169,6 +171,10 @@ class MemoryStore final : public store::Store {
 
   Result<std::string> RealRoot() override { return Location(""); }
 
+  std::optional<Found> Pinned(const store::Pin& pin,
+                              const std::optional<Found>& now) const override {
+    return store::PinnedObject(pin, now);
+  }
   std::string Difference(const Version& was, const Version& is) const override {
     return "was " + std::string(was.bytes()) + ", is " + std::string(is.bytes());
   }

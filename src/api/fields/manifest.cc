@@ -34,6 +34,14 @@ const FieldList& ManifestFields() {
             "run() as the context's item_metadata.")
           .UnlessInitial()
           .On({&kHasColumns}),
+      Bound("sizeColumn", &Manifest::size_column, Text(kMostText),
+            "The column that holds each file's size in bytes: one of another size fails its "
+            "mini-batch. Nothing is compared if not given.")
+          .On({&kHasColumns}),
+      Bound("etagColumn", &Manifest::etag_column, Text(kMostText),
+            "In a store, the column that holds each object's ETag: one with another fails its "
+            "mini-batch. Nothing is compared if not given.")
+          .On({&kHasColumns}),
   };
   return fields;
 }

@@ -96,7 +96,17 @@ Shape InputShape() {
              "stands beside a pattern or an exclude, which choose from a listing: keep one of them",
              ".manifest"})
       .With({"!has(self.manifest) || !has(self.partitionFormat)",
-             "stands beside a partitionFormat: keep one of them", ".manifest"});
+             "stands beside a partitionFormat: keep one of them", ".manifest"})
+      .With({"!has(self.manifest) || !has(self.manifest.etagColumn) || !has(self.files) || "
+             "has(self.files.store)",
+             "stands beside a volume, whose files have no ETag: write sizeColumn, or leave it out",
+             ".manifest.etagColumn"})
+      .With({"!has(self.manifest) || (!has(self.manifest.sizeColumn) && "
+             "!has(self.manifest.etagColumn)) || !has(self.files) || !has(self.files.access) || "
+             "self.files.access != \"Uri\"",
+             "has columns of sizes or ETags beside access: Uri, with which nobody but run() reads "
+             "the objects: leave them out, run() is told all columns",
+             ".manifest"});
 }
 
 Shape SideInputShape() {

@@ -243,6 +243,7 @@ std::vector<std::string> CheckJobFile(LocalJob job) {
     seen.manifest.path = Absolute(volume->second, input.manifest->path);
     seen.manifest.format = input.manifest->format;
     seen.manifest.column = input.manifest->column;
+    seen.manifest.size_column = input.manifest->size_column;
   }
   InputSize size;
   const std::vector<std::string> inputs = CheckInputs(job, {}, size);

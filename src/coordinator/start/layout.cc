@@ -131,6 +131,8 @@ Status AddInput(const api::JobSpec& spec, size_t index, const Volumes& volumes, 
     plan.manifest.path = std::move(*manifest);
     plan.manifest.format = input.manifest->format;
     plan.manifest.column = input.manifest->column;
+    plan.manifest.size_column = input.manifest->size_column;
+    plan.manifest.etag_column = input.manifest->etag_column;
     plan.decide_types = true;
   }
   layout.inputs.push_back(std::move(plan));

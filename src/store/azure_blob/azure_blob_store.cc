@@ -33,6 +33,9 @@ class AzureBlobStore final : public Store {
     return container_->address().Url(name);
   }
   Result<std::string> RealRoot() override { return Location(""); }
+  std::optional<Found> Pinned(const Pin& pin, const std::optional<Found>& now) const override {
+    return PinnedObject(pin, now);
+  }
   std::string Difference(const Version& was, const Version& is) const override {
     return DifferenceOfObjects(was, is);
   }

@@ -108,6 +108,12 @@ class FolderStore final : public Store {
     return files_.RealPath((*root)->path);
   }
 
+  // Files have no ETag.
+  std::optional<Found> Pinned(const Pin& pin, const std::optional<Found>& now) const override {
+    if (!now || !pin.size) return now;
+    return Found{*pin.size, VersionOf({*pin.size, StampIn(now->version).mtime_ns})};
+  }
+
   std::string Difference(const Version& was, const Version& is) const override {
     const FileStamp before = StampIn(was);
     const FileStamp now = StampIn(is);

@@ -44,6 +44,13 @@ std::string_view EtagOf(const Version& version) {
   return version.bytes().substr(0, std::min(version.bytes().find('\0'), version.bytes().size()));
 }
 
+std::optional<Found> PinnedObject(const Pin& pin, const std::optional<Found>& now) {
+  const bool all = pin.size && !pin.etag.empty();
+  if (pin == Pin() || (!all && !now)) return now;
+  const uint64_t size = pin.size ? *pin.size : now->size;
+  return Found{size, VersionOf(pin.etag.empty() ? EtagOf(now->version) : pin.etag, size)};
+}
+
 Version WithoutSize(const Version& version) { return Version(std::string(EtagOf(version))); }
 
 std::string DifferenceOfObjects(const Version& was, const Version& is) {

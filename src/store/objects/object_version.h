@@ -38,6 +38,8 @@ Result<SizeAndEtag> ReadSizeAndEtag(const HttpResponse& answer, const std::strin
 std::optional<uint64_t> SizeOf(const Version& version);
 // Of one with or without a size.
 std::string_view EtagOf(const Version& version);
+// What a pin says, where it says both or something was found.
+std::optional<Found> PinnedObject(const Pin& pin, const std::optional<Found>& now);
 // The same without its size.
 Version WithoutSize(const Version& version);
 

@@ -33,6 +33,9 @@ class S3Store final : public Store {
     return bucket_->address().Url(name);
   }
   Result<std::string> RealRoot() override { return Location(""); }
+  std::optional<Found> Pinned(const Pin& pin, const std::optional<Found>& now) const override {
+    return PinnedObject(pin, now);
+  }
   std::string Difference(const Version& was, const Version& is) const override {
     return DifferenceOfObjects(was, is);
   }

@@ -15,6 +15,7 @@
 #include "plan/manifest_reader.h"
 #include "plan/manifest_store.h"
 #include "plan/source.h"
+#include "store/objects/object_version.h"
 #include "tests/support/disk_files.h"
 #include "tests/support/memory_store.h"
 #include "tests/unit/plan/folder.h"
@@ -249,6 +250,78 @@ TEST(ManifestLinesTest, ObjectsStayAsTheyAreWritten) {
   EXPECT_THAT(Read(kObjects, {R"({"path": "a\u0000b"})"}), ElementsAre(HasSubstr("a NUL byte")));
 }
 
+// "SIZE ETAG" of each line behind a header, or what is wrong with it; "-": nothing.
+std::vector<std::string> ReadPins(const PlanManifest& manifest, const Names& lines) {
+  ManifestLines read(manifest);
+  std::vector<std::string> said;
+  for (const std::string& line : lines) {
+    const auto entry = read.Read(line);
+    if (!entry.ok()) {
+      said.push_back(entry.error().message);
+    } else if (*entry) {
+      const store::Pin& pin = (*entry)->pin;
+      said.push_back((pin.size ? std::to_string(*pin.size) : "-") + " " +
+                     (pin.etag.empty() ? "-" : pin.etag));
+    }
+  }
+  return said;
+}
+
+TEST(ManifestLinesTest, ColumnsSayWhatAFileIs) {
+  PlanManifest rows = kCsvManifest;
+  rows.size_column = "Size";
+  rows.etag_column = "ETag";
+  EXPECT_THAT(ReadPins(rows, {"ETag,path,Size", "abc-2,a,17", "\"\"\"abc\"\"\",b,0", ",c,"}),
+              ElementsAre("17 abc-2", "0 abc", "- -"));
+  EXPECT_EQ(ReadPins(rows, {"path,ETag"}).back(),
+            "the header has no column \"Size\", but path, ETag: write the name of the one with the "
+            "sizes as manifest.sizeColumn");
+  EXPECT_THAT(ReadPins(rows, {"path,Size"}).back(), HasSubstr("ETags as manifest.etagColumn"));
+  for (const std::string bad : {"12kB", "-1", "+1", "1.0", " 1", "9223372036854775808", "1e3"}) {
+    EXPECT_EQ(ReadPins(rows, {"path,Size,ETag", "a," + bad + ","}).back(),
+              "\"" + bad + "\" is no size: write a number of bytes as \"Size\", or nothing");
+  }
+  for (const std::string bad : {"not there", "W/\"a\"", "a\tb", "\xC3\xA9", "a\x7F"}) {
+    std::string quoted = "\"";
+    for (const char c : bad) quoted += c == '"' ? "\"\"" : std::string(1, c);
+    EXPECT_THAT(ReadPins(rows, {"path,Size,ETag", "a,," + quoted + "\""}).back(),
+                HasSubstr("is no ETag"))
+        << bad;
+  }
+  EXPECT_THAT(ReadPins(rows, {"path,Size,ETag", "a,," + std::string(247, 'e')}).back(),
+              HasSubstr("is no ETag"));
+
+  PlanManifest objects = kObjects;
+  objects.size_column = "size";
+  objects.etag_column = "etag";
+  EXPECT_THAT(ReadPins(objects, {R"({"path": "a", "size": 17, "etag": "\"abc\""})",
+                                 R"({"path": "b", "size": "17"})",
+                                 R"({"path": "c", "size": null, "etag": ""})"}),
+              ElementsAre("17 abc", "17 -", "- -"));
+  for (const std::string bad : {"-1", "1.5", "true", "[1]", "{}", "12345678901234567890123"}) {
+    EXPECT_EQ(ReadPins(objects, {R"({"path": "a", "size": )" + bad + "}"}).back(),
+              "\"size\" is neither a text nor a number that is not negative: write one, or null")
+        << bad;
+  }
+  EXPECT_THAT(ReadPins(objects, {R"({"path": "a", "etag": false})"}).back(),
+              HasSubstr("\"etag\" is neither a text nor"));
+}
+
+// Its worker says how the file differs.
+TEST_F(ManifestTest, ASizeOfAFileStandsInThePlan) {
+  Put({"a", "b"});
+  PlanInput input = Input("path,size\na,17\nb,\ngone,3\n", 3);
+  input.manifest.format = api::ManifestFormat::kCsv;
+  const Plan found = MakePlan({input});
+  input.manifest.size_column = "size";
+  const Plan plan = PlanFromEverywhere({input});
+  EXPECT_EQ(NamesOf(plan), (Names{"a", "b", "gone"}));
+  EXPECT_EQ(SizeOf(plan.files(0).versions[0]), 17U);
+  EXPECT_EQ(plan.files(0).versions[0].substr(8), found.files(0).versions[0].substr(8));
+  EXPECT_EQ(plan.files(0).versions[1], found.files(0).versions[1]);
+  EXPECT_EQ(plan.files(0).versions[2], job::kNoVersion);
+}
+
 TEST_F(ManifestTest, ChunksHoldWhatItSays) {
   Put({"a", "b"});
   PlanInput input = Input("n,path\r\n1,b\r\n\r\n2,gone\r\n3,a\r\n");
@@ -355,6 +428,25 @@ TEST_F(StoredManifestTest, OtherObjectsAreRefusedWithTheLine) {
   EXPECT_THAT(error("memory://bucket/in/memory://x"), HasSubstr("is a URL"));
   EXPECT_THAT(error("memory://bucket/in/a"), HasSubstr("stands in line 1 too"));
   EXPECT_THAT(error("http://169.254.169.254/x"), HasSubstr("is not below"));
+}
+
+// One that it tells whole is not looked at, and none of them keeps the job from planning.
+TEST_F(StoredManifestTest, PinsStandInThePlan) {
+  PlanInput input =
+      Input("path,size,etag\na,17,abc\nb/c,18,\nz,,def\nother,,\ngone,1,\nnever,2,ghi\n");
+  input.batch_size = 6;
+  input.manifest.format = api::ManifestFormat::kCsv;
+  input.manifest.size_column = "size";
+  input.manifest.etag_column = "etag";
+  const Plan plan = PlanFromEverywhere({input}, Stores());
+  EXPECT_EQ(NamesOf(plan), (Names{"a", "b/c", "z", "other", "gone", "never"}));
+  const auto version = [](std::string_view etag, uint64_t size) {
+    return std::string(store::VersionOf(etag, size).bytes());
+  };
+  // What was put third is "z", of one byte.
+  EXPECT_THAT(plan.files(0).versions,
+              ElementsAre(version("abc", 17), version("put 2", 18), version("def", 1), "put 4",
+                          "not there", version("ghi", 2)));
 }
 
 TEST_F(StoredManifestTest, OneThatIsNotThereIsAnEmptyDayWhereThatIsAllowed) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 
 namespace parallelrun::store {
@@ -33,6 +34,25 @@ TEST(ObjectVersion, AnObjectIsKnownByItsSizeAndItsEtag) {
     EXPECT_THAT(read.error().message,
                 testing::HasSubstr("s3://bucket/a: the server tells no size"));
   }
+}
+
+TEST(ObjectVersion, APinSaysItOrTheRestIsAsItIs) {
+  const std::optional<Found> now = Found{3, VersionOf("e", 3)};
+  const auto pinned = [](const Pin& pin, const std::optional<Found>& found) {
+    const std::optional<Found> made = PinnedObject(pin, found);
+    if (!made) return std::string("look");
+    const std::string size = std::to_string(*SizeOf(made->version));
+    EXPECT_EQ(std::to_string(made->size), size);
+    return std::string(EtagOf(made->version)) + " " + size;
+  };
+  EXPECT_EQ(pinned({}, now), "e 3");
+  EXPECT_EQ(pinned({5, ""}, now), "e 5");
+  EXPECT_EQ(pinned({{}, "f"}, now), "f 3");
+  EXPECT_EQ(pinned({5, "f"}, now), "f 5");
+  EXPECT_EQ(pinned({5, "f"}, std::nullopt), "f 5");
+  EXPECT_EQ(pinned({5, ""}, std::nullopt), "look");
+  EXPECT_EQ(pinned({{}, "f"}, std::nullopt), "look");
+  EXPECT_EQ(pinned({}, std::nullopt), "look");
 }
 
 }  // namespace
