@@ -17,6 +17,8 @@ enum class Access { kPath, kUri };
 enum class AllowEmpty { kNever, kExisting, kMissing };
 // What the lines of a manifest are.
 enum class ManifestFormat { kText, kCsv, kJsonLines };
+// What becomes of a file that a manifest names in several lines.
+enum class Duplicates { kFail, kKeep };
 enum class TabularFormat { kCsv, kTsv, kParquet };
 enum class HeaderMode { kAllFiles, kFirstFile, kNone };
 enum class ColumnType { kInteger, kNumber, kBoolean, kText };
@@ -89,6 +91,7 @@ struct Manifest {
   std::string column = "path";   // but of kText: the one that holds the path
   std::string size_column = {};  // likewise: the bytes of the file; empty: none
   std::string etag_column = {};  // of an object; empty: none
+  Duplicates duplicates = Duplicates::kFail;
   bool operator==(const Manifest&) const = default;
 };
 

@@ -36,6 +36,12 @@ const Words<ManifestFormat>& EnumWords() {
 }
 
 template <>
+const Words<Duplicates>& EnumWords() {
+  static const Words<Duplicates> words = {{"Fail", Duplicates::kFail}, {"Keep", Duplicates::kKeep}};
+  return words;
+}
+
+template <>
 const Words<TabularFormat>& EnumWords() {
   static const Words<TabularFormat> words = {{"CSV", TabularFormat::kCsv},
                                              {"TSV", TabularFormat::kTsv},

@@ -22,6 +22,8 @@ const std::vector<std::pair<std::string_view, AllowEmpty>>& EnumWords();
 template <>
 const std::vector<std::pair<std::string_view, ManifestFormat>>& EnumWords();
 template <>
+const std::vector<std::pair<std::string_view, Duplicates>>& EnumWords();
+template <>
 const std::vector<std::pair<std::string_view, TabularFormat>>& EnumWords();
 template <>
 const std::vector<std::pair<std::string_view, HeaderMode>>& EnumWords();

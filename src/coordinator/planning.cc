@@ -34,12 +34,7 @@ std::string LineOfColumns(const std::string& types, const plan::PlanInput& input
 // The columns that the files must have that are not planned yet, or the manifest that names them.
 Status KeepTypes(std::string_view types, plan::PlanInput& input) {
   input.decide_types = false;
-  if (!input.manifest.path.empty()) {
-    const Result<store::Version> manifest = plan::ManifestIn(types);
-    if (!manifest.ok()) return manifest.error();
-    input.manifest.planned = *manifest;
-    return {};
-  }
+  if (!input.manifest.path.empty()) return plan::KeepManifest(types, input.manifest);
   if (input.kind == plan::PlanKind::kParquet) return {};
   const Result<plan::TypedTable> table = plan::TypesFromJson(types);
   if (!table.ok()) return table.error();

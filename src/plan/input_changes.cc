@@ -47,6 +47,10 @@ class Planned {
   Found found() const { return static_cast<Found>(version_ & 3); }
   void set_found(Found found) { version_ = (version_ & ~uint32_t{3}) | found; }
   bool HasVersion(uint64_t version) const { return (version_ & ~uint32_t{3}) == ShortOf(version); }
+  bool operator==(const Planned&) const = default;
+  bool operator<(const Planned& other) const {
+    return path() == other.path() ? version_ < other.version_ : path() < other.path();
+  }
 
  private:
   static uint32_t ShortOf(uint64_t version) {
@@ -102,23 +106,29 @@ class Comparison {
   Status ReadPlanned() {
     const Status read = read_([this](const job::PlanChunkRecord& chunk) {
       EachPlannedFile(chunk, [&](std::string_view path, std::string_view version) {
-        const uint64_t digest = DigestOf(chunk.input, path);
-        if (planned_.empty() || planned_.back().path() != digest) {
-          planned_.emplace_back(digest, DigestOf(version));
-        }
+        const Planned file(DigestOf(chunk.input, path), DigestOf(version));
+        if (planned_.empty() || planned_.back() != file) planned_.push_back(file);
       });
+      if (chunk.input != end_.input) items_of_last_ = 0;
+      items_of_last_ += chunk.Items();
       end_ = CursorAfter(chunk, inputs_);
     });
-    std::sort(planned_.begin(), planned_.end(),
-              [](const Planned& a, const Planned& b) { return a.path() < b.path(); });
+    std::sort(planned_.begin(), planned_.end());
+    // A manifest may name a file in several lines, as several versions even.
+    planned_.erase(std::unique(planned_.begin(), planned_.end()), planned_.end());
     return read;
   }
 
-  Planned* Find(uint64_t path) {
-    const auto found =
+  // Of one path, once for each version that was planned.
+  std::vector<Planned*> Find(uint64_t path) {
+    std::vector<Planned*> found;
+    const auto first =
         std::lower_bound(planned_.begin(), planned_.end(), path,
                          [](const Planned& file, uint64_t wanted) { return file.path() < wanted; });
-    return found == planned_.end() || found->path() != path ? nullptr : &*found;
+    for (auto file = first; file != planned_.end() && file->path() == path; ++file) {
+      found.push_back(&*file);
+    }
+    return found;
   }
 
   Status List(uint32_t number) {
@@ -137,6 +147,7 @@ class Comparison {
     }
     Listing listing(input, store);
     std::optional<RowFiles> rows;
+    uint64_t listed = 0;
     while (true) {
       const auto next = listing.Next();
       if (!next.ok()) return next.error();
@@ -149,16 +160,19 @@ class Comparison {
       if (!*found) found = Look(input, store, name);
       if (!found.ok()) return found.error();
       if (!*found) continue;
-      if (Planned* planned = Find(DigestOf(number, path)); planned != nullptr) {
-        Compare(*planned, store, (*found)->version);
-      } else if (to_the_end || in_order) {
+      ++listed;
+      const std::vector<Planned*> planned = Find(DigestOf(number, path));
+      for (Planned* const file : planned) Compare(*file, store, (*found)->version);
+      if (planned.empty() && (to_the_end || in_order)) {
         if (!rows) {
           const Status prepared = rows.emplace(input, store).Prepare("");
           if (!prepared.ok()) return prepared;
         }
         if (HasItems(input, *rows, name)) Add(changes_.added, input, path, "");
       }
-      if (by_manifest && !to_the_end && name == end_.last_name) return {};
+      const bool last =
+          input.manifest.keeps_twice ? listed == items_of_last_ : name == end_.last_name;
+      if (by_manifest && !to_the_end && last) return {};
     }
   }
 
@@ -179,6 +193,7 @@ class Comparison {
 
   // Of what was not there when a manifest named it no mini-batch has read anything.
   void Compare(Planned& planned, const store::Store& store, const store::Version& now) {
+    if (planned.found() == Planned::kSame) return;  // in another line of its manifest
     const bool same = planned.HasVersion(DigestOf(now.bytes())) ||
                       planned.HasVersion(DigestOf(job::kNoVersion)) ||
                       planned.HasVersion(DigestOf(store::kNoObject)) ||
@@ -204,8 +219,12 @@ class Comparison {
     return read_([this](const job::PlanChunkRecord& chunk) {
       if (other_manifest_.contains(chunk.input)) return;
       EachPlannedFile(chunk, [&](std::string_view path, std::string_view before) {
-        Planned* planned = Find(DigestOf(chunk.input, path));
-        if (planned == nullptr || planned->found() == Planned::kSame) return;
+        const std::vector<Planned*> versions = Find(DigestOf(chunk.input, path));
+        const auto found = std::find_if(
+            versions.begin(), versions.end(),
+            [&](const Planned* version) { return version->HasVersion(DigestOf(before)); });
+        if (found == versions.end() || (*found)->found() == Planned::kSame) return;
+        Planned* const planned = *found;
         const auto now = now_.find(planned->path());
         const std::string what = planned->found() == Planned::kGone ? "is gone"
                                  : now == now_.end()
@@ -224,6 +243,7 @@ class Comparison {
   const std::function<void()>& step_;
   std::vector<std::unique_ptr<store::Store>> stores_;  // one an input
   PlanCursor end_;                                     // of the plan
+  uint64_t items_of_last_ = 0;                         // that are planned of the input there
   // In blocks: an array that grows is there twice while it is copied.
   std::deque<Planned> planned_;
   std::map<uint64_t, store::Version> now_;  // of the first changed files

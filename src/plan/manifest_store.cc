@@ -161,6 +161,13 @@ struct NamedItem {
   std::optional<store::Found> found;
 };
 
+// Where a listing goes on: behind a name, or behind so many items where names may come again.
+struct Behind {
+  std::string name;  // empty: from the first on
+  bool counts = false;
+  uint64_t items = 0;
+};
+
 class ManifestListing final : public store::Listing {
  public:
   using Look = std::function<Result<std::optional<store::Found>>(const std::string& name,
@@ -168,15 +175,15 @@ class ManifestListing final : public store::Listing {
 
   // `look` is asked for each name where it is given, by several threads at once.
   ManifestListing(ManifestFile& file, std::unique_ptr<ManifestReader> reader, std::string root,
-                  ForbiddenFolders forbidden, Look look, store::Wanted wanted, std::string after)
+                  ForbiddenFolders forbidden, Look look, store::Wanted wanted, Behind behind)
       : file_(file),
         reader_(std::move(reader)),
         root_(std::move(root)),
         forbidden_(std::move(forbidden)),
         look_(std::move(look)),
         wanted_(std::move(wanted)),
-        after_(std::move(after)),
-        found_after_(after_.empty()) {}
+        behind_(std::move(behind)),
+        found_begin_(behind_.name.empty()) {}
 
   Result<std::optional<store::Listed>> Next() override {
     if (next_ == ahead_.size() && !ended_) {
@@ -204,11 +211,15 @@ class ManifestListing final : public store::Listing {
         break;
       }
       if (const Status once = CheckOnce(**item); !once.ok()) return once;
-      if (!found_after_) {
-        found_after_ = (*item)->name == after_;
+      if (!found_begin_ && !behind_.counts) {
+        found_begin_ = (*item)->name == behind_.name;
         continue;
       }
       if (!wanted_.name((*item)->name)) continue;
+      if (!found_begin_) {
+        found_begin_ = ++passed_ == behind_.items;
+        continue;
+      }
       if (const Status allowed = CheckFolder(**item); !allowed.ok()) return allowed;
       ahead_.push_back(
           {std::string((*item)->name), std::string((*item)->metadata), (*item)->pin, {}});
@@ -233,14 +244,14 @@ class ManifestListing final : public store::Listing {
   }
 
   Status CheckEnd() {
-    if (found_after_) return file_.CheckUnchanged(*reader_);
-    return Error{Code::kInvalid, "the manifest no longer names " + ShownPath(after_) +
+    if (found_begin_) return file_.CheckUnchanged(*reader_);
+    return Error{Code::kInvalid, "the manifest no longer names " + ShownPath(behind_.name) +
                                      ", up to which it was planned: put back what it was, or "
                                      "start over"};
   }
 
   Status CheckOnce(const ManifestItem& item) {
-    if (seen_.Add(item.name)) return {};
+    if (behind_.counts || seen_.Add(item.name)) return {};
     auto again = file_.Open();
     if (!again.ok()) return again.error();
     while (true) {
@@ -250,8 +261,8 @@ class ManifestListing final : public store::Listing {
       if (!*earlier || (*earlier)->line >= item.line) return {};
       if ((*earlier)->name != item.name) continue;
       return reader_->Wrong(item.line,
-                            fmt::format("\"{}\" stands in line {} too, and would be run "
-                                        "twice: leave one of them out",
+                            fmt::format("\"{}\" stands in line {} too, and would be run twice: "
+                                        "leave one of them out, or write duplicates: Keep",
                                         Printable(item.name, kShownLong), (*earlier)->line));
     }
   }
@@ -272,8 +283,9 @@ class ManifestListing final : public store::Listing {
   ForbiddenFolders forbidden_;
   const Look look_;
   const store::Wanted wanted_;
-  const std::string after_;
-  bool found_after_;
+  const Behind behind_;
+  bool found_begin_;
+  uint64_t passed_ = 0;
   SeenNames seen_;
   std::vector<NamedItem> ahead_;
   size_t next_ = 0;  // of these
@@ -286,6 +298,8 @@ class ManifestStore final : public store::Store {
       : root_(WithoutSlash(input.root)),
         in_store_(!input.store.empty()),
         urls_(input.urls),
+        keeps_twice_(input.manifest.keeps_twice),
+        items_planned_(input.manifest.items_planned),
         looks_((in_store_ && !urls_) || !input.manifest.size_column.empty()),
         nothing_(in_store_ && !urls_ ? store::Version(std::string(store::kNoObject))
                                      : store::Version(std::string(job::kNoVersion))),
@@ -311,7 +325,7 @@ class ManifestStore final : public store::Store {
     }
     return std::unique_ptr<store::Listing>(std::make_unique<ManifestListing>(
         file_, std::move(*reader), root_, ForbiddenFolders(files_, forbidden_), std::move(look),
-        std::move(wanted), after));
+        std::move(wanted), Behind{after, keeps_twice_, items_planned_}));
   }
   // One that names nothing is there.
   Result<bool> IsThere() override {
@@ -352,6 +366,8 @@ class ManifestStore final : public store::Store {
   const std::string root_;
   const bool in_store_;
   const bool urls_;
+  const bool keeps_twice_;
+  const uint64_t items_planned_;
   const bool looks_;  // while it lists
   const store::Version nothing_;
   const std::unique_ptr<store::Store> items_;

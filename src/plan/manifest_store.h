@@ -1,12 +1,13 @@
 // The store of an input that has a manifest: it lists what the manifest names, in its order, and
 // looks and reads in the store that they lie in.
 //
-// A name is given once: one that comes again is kInvalid, with both lines. What is not there is
-// listed all the same, with a version that no file has (kNoVersion, in a folder), so that it fails
-// its own mini-batch and nothing else: of what a database names some is always gone. Links are
-// followed, as in a folder that is listed, but never into `forbidden`. Blocking I/O.
+// A name is given once: one that comes again is kInvalid, with both lines, or another item where
+// the manifest keeps such; a listing then goes on behind as many items as are planned. What is not
+// there is listed all the same, with a version that no file has (kNoVersion, in a folder), so that
+// it fails its own mini-batch and nothing else: of what a database names some is always gone. Links
+// are followed, as in a folder that is listed, but never into `forbidden`. Blocking I/O.
 //
-// Memory: about 20 bytes an item, to know it again.
+// Memory: about 20 bytes an item, to know it again; none where it may come again.
 #pragma once
 
 #include <memory>

@@ -147,7 +147,12 @@ struct Planner::State {
       PlanInput& input = inputs[at.input];
       if (at.next_item >= input.most_items) break;
       if (input.only && input.only->empty()) continue;
-      if (!store) store = open(input);
+      if (!store) {
+        if (!at.last_name.empty()) {  // the cursor stands within it
+          input.manifest.items_planned = at.next_item - input.manifest.items_before;
+        }
+        store = open(input);
+      }
       // Where chunks were planned without them, all mini-batches are read so.
       if (!source && input.decide_types && !found) {
         auto types = TakeTypes(input);
@@ -180,8 +185,9 @@ struct Planner::State {
       if (!manifest.ok()) return manifest.error().With(PlaceOf(input));
       if (!*manifest) return Chunk(std::nullopt);
       input.manifest.planned = (*manifest)->version;
+      input.manifest.items_before = at.next_item;
       store = open(input);  // one that asks for this manifest
-      const std::string pin = PinOf(input.manifest.planned);
+      const std::string pin = PinOf({input.manifest.planned, at.next_item});
       job::EncodeRecord(job::TypesRecord{at.input, pin}, record);
       return Chunk(std::move(record));
     }

@@ -39,7 +39,12 @@ struct PlanManifest {
   std::string size_column = {};
   std::string etag_column = {};
   std::string below = {};       // what the URLs in it begin with; empty: it may have none
+  bool keeps_twice = false;     // a name in several lines is an item for each
   store::Version planned = {};  // that items were planned of; empty: none yet, or any
+  // Items of the job in front of its first one, and of its own those that are planned: a name that
+  // may come again does not say how far that is.
+  uint64_t items_before = 0;
+  uint64_t items_planned = 0;
 };
 
 // One input with its volume resolved to a folder.

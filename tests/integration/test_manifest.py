@@ -74,6 +74,25 @@ def test_what_it_may_not_name_is_refused_before_the_start(work, line, why):
     assert work.noted("calls") == []
 
 
+def test_a_file_in_two_lines_is_run_for_each_where_that_is_meant(work):
+    work.script(
+        "def run(mini_batch, context):\n"
+        "    (path,), (said,) = mini_batch, context.item_metadata\n"
+        "    return [f\"{open(path).read()} {said['question']}\"]\n"
+    )
+    photos(work, "a", "b")
+    lines = ["path,question", "a,who", "b,who", "a,where"]
+    named(work, lines)
+    words = ["--set", "spec.inputs[0].manifest.format=CSV"]
+    result = work.run(*words)
+    assert result.code == 2, result
+    assert 'today.txt:4: "a" stands in line 2 too' in result.output, result
+    assert "duplicates: Keep" in result.output, result
+    result = work.run(*words, "--set", "spec.inputs[0].manifest.duplicates=Keep")
+    assert result.code == 0, result
+    assert work.rows() == ["photo a who", "photo b who", "photo a where"]
+
+
 def test_another_one_is_another_run(work):
     work.script(
         "from steps import there\n"

@@ -42,6 +42,10 @@ const FieldList& ManifestFields() {
             "In a store, the column that holds each object's ETag: one with another fails its "
             "mini-batch. Nothing is compared if not given.")
           .On({&kHasColumns}),
+      Bound("duplicates", &Manifest::duplicates, WordsOf<Duplicates>(),
+            "A file in several lines ends the job (Fail, if not given), or is an item for each of "
+            "them (Keep).")
+          .UnlessInitial(),
   };
   return fields;
 }

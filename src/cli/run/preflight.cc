@@ -244,6 +244,7 @@ std::vector<std::string> CheckJobFile(LocalJob job) {
     seen.manifest.format = input.manifest->format;
     seen.manifest.column = input.manifest->column;
     seen.manifest.size_column = input.manifest->size_column;
+    seen.manifest.keeps_twice = input.manifest->duplicates == api::Duplicates::kKeep;
   }
   InputSize size;
   const std::vector<std::string> inputs = CheckInputs(job, {}, size);

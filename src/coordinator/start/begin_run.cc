@@ -60,9 +60,8 @@ Result<plan::InputChanges> Compare(const JobLayout& layout, const Opened& opened
   std::vector<plan::PlanInput> inputs = layout.inputs;
   for (const auto& [index, types] : state.types()) {
     if (index >= inputs.size() || inputs[index].manifest.path.empty()) continue;
-    const Result<store::Version> manifest = plan::ManifestIn(types);
-    if (!manifest.ok()) return manifest.error();
-    inputs[index].manifest.planned = *manifest;
+    const Status kept = plan::KeepManifest(types, inputs[index].manifest);
+    if (!kept.ok()) return kept.error();
   }
   return plan::FindInputChanges(read, state.plan_ended(), inputs,
                                 plan::InputStores(files, layout.forbidden, layout.stores),

@@ -132,6 +132,7 @@ Status AddInput(const api::JobSpec& spec, size_t index, const Volumes& volumes, 
     plan.manifest.format = input.manifest->format;
     plan.manifest.column = input.manifest->column;
     plan.manifest.size_column = input.manifest->size_column;
+    plan.manifest.keeps_twice = input.manifest->duplicates == api::Duplicates::kKeep;
     plan.manifest.etag_column = input.manifest->etag_column;
     plan.decide_types = true;
   }

@@ -132,7 +132,60 @@ TEST_F(ManifestTest, ANameTwiceIsRefusedWithBothLines) {
   Put({"a", "b"});
   EXPECT_EQ(MakePlan({Input("a\nb\n./a\n")}).error,
             "Invalid: inputs[images]: " + folder_ / "list.txt" +
-                ":3: \"a\" stands in line 1 too, and would be run twice: leave one of them out");
+                ":3: \"a\" stands in line 1 too, and would be run twice: leave one of them out, "
+                "or write duplicates: Keep");
+}
+
+TEST_F(ManifestTest, ANameTwiceIsAnItemForEachLineWhereThatIsAllowed) {
+  std::string manifest;
+  Names expected;
+  for (int i = 0; i < 300; ++i) {  // in several chunks, each of which ends with a name of others
+    expected.push_back(fmt::format("f{}", i % 7 % 3));
+    manifest += expected.back() + "\n";
+  }
+  Put({"f0", "f1", "f2"});
+  PlanInput input = Input(manifest, 10);
+  input.manifest.keeps_twice = true;
+  const Plan plan = PlanFromEverywhere({input});
+  EXPECT_EQ(NamesOf(plan), expected);
+  EXPECT_GT(plan.chunks.size(), 2U);
+
+  // Behind other inputs, whose items do not count.
+  std::vector<PlanInput> inputs = {FilesInput(folder_ / "in", 2), input};
+  inputs[0].name = "all";
+  const Plan both = MakePlan(inputs);
+  EXPECT_EQ(both.items, 303U);
+  inputs[1].manifest.items_before = 3;
+  const job::PlanChunkRecord& second = both.chunks[2]->record;
+  EXPECT_EQ(second.input, 1U);
+  const Plan rest = MakePlan(inputs, CursorAfter(second, inputs));
+  EXPECT_EQ(rest.items, 303U);
+  const Names all = NamesOf(both);
+  const auto from = static_cast<std::ptrdiff_t>(second.first_item + second.Items());
+  EXPECT_EQ(NamesOf(rest), Names(all.begin() + from, all.end()));
+}
+
+TEST_F(ManifestTest, ARunThatGoesOnKnowsANameThatCameTwice) {
+  Put({"a", "b"});
+  PlanInput input = Input("a\nb\na\nb\nb\n", 1);
+  input.manifest.keeps_twice = true;
+  const Plan plan = MakePlan({input});
+  const auto changes = [&](size_t chunks, bool ended) {
+    const Result<InputChanges> found = FindInputChanges(
+        [&](const auto& visit) -> Status {
+          for (size_t i = 0; i < chunks; ++i) visit(plan.chunks[i]->record);
+          return {};
+        },
+        ended, {input}, FolderStores(DiskFiles()), [] {});
+    EXPECT_TRUE(found.ok()) << found.error().message;
+    return found.ok() ? found->differ.named : Names();
+  };
+  const size_t all = plan.chunks.size();
+  EXPECT_THAT(changes(all, true), IsEmpty());
+  EXPECT_THAT(changes(all, false), IsEmpty());
+  folder_.Write("in/a", "longer than it was");
+  EXPECT_THAT(changes(all, true),
+              ElementsAre("inputs[images]: " + folder_ / "in/a" + " had 1 bytes, has 18"));
 }
 
 TEST_F(ManifestTest, ALinkIntoAFolderOfTheJobIsRefused) {
@@ -508,13 +561,15 @@ TEST_F(ManifestTest, WhichOneItIsStandsInFrontOfTheFirstChunk) {
   EXPECT_EQ(record.input, 0U);
   const auto pinned = ManifestIn(record.types);
   ASSERT_TRUE(pinned.ok());
-  EXPECT_EQ(SizeOf(pinned->bytes()), 6U);
+  EXPECT_EQ(SizeOf(pinned->version.bytes()), 6U);
+  EXPECT_EQ(pinned->items_before, 0U);
   EXPECT_TRUE(planner.Next().ok());
   EXPECT_EQ(planner.items(), 3U);
 
   // Who goes on with another one plans nothing.
   input.decide_types = false;
-  input.manifest.planned = *pinned;
+  EXPECT_TRUE(KeepManifest(record.types, input.manifest).ok());
+  EXPECT_EQ(input.manifest.planned, pinned->version);
   EXPECT_EQ(MakePlan({input}).error, "");
   folder_.Write("list.txt", "c\nb\n");
   EXPECT_THAT(MakePlan({input}).error,
@@ -567,8 +622,10 @@ TEST_F(ManifestTest, AnotherOneIsOneDifferenceOfARunThatGoesOn) {
 }
 
 TEST_F(ManifestTest, WhatALedgerSaysOfOneIsRead) {
-  const store::Version version("16 bytes of one.");
-  EXPECT_EQ(ManifestIn(PinOf(version)).value(), version);
+  for (const uint64_t before : {uint64_t{0}, uint64_t{12'345'678'901}}) {
+    const PinnedManifest manifest{store::Version("16 bytes of one."), before};
+    EXPECT_EQ(ManifestIn(PinOf(manifest)).value(), manifest);
+  }
   for (const char* text : {"", "{}", "{\"manifest\":\"\"}", "{\"manifest\":1}"}) {
     EXPECT_EQ(ManifestIn(text).error().code, Code::kCorrupt) << text;
   }
