@@ -10,14 +10,11 @@
 #include "plan/input_names.h"
 #include "plan/input_store.h"
 #include "plan/listing.h"
-#include "plan/manifest_line.h"
 #include "plan/manifest_pin.h"
 #include "plan/manifest_reader.h"
 #include "plan/manifest_store.h"
 #include "plan/source.h"
-#include "store/objects/object_version.h"
 #include "tests/support/disk_files.h"
-#include "tests/support/memory_store.h"
 #include "tests/unit/plan/folder.h"
 #include "tests/unit/plan/plans.h"
 
@@ -50,20 +47,6 @@ class ManifestTest : public ::testing::Test {
 
   const PlanFolder folder_{};
 };
-
-// What a plan names, in its order.
-Names NamesOf(const Plan& plan) {
-  Names names;
-  for (size_t i = 0; i < plan.chunks.size(); ++i) {
-    std::string_view rest = plan.files(i).names;
-    for (size_t end = rest.find('\0'); end != rest.npos; end = rest.find('\0')) {
-      names.emplace_back(rest.substr(0, end));
-      rest.remove_prefix(end + 1);
-    }
-    names.emplace_back(rest);
-  }
-  return names;
-}
 
 TEST_F(ManifestTest, ItemsAreItsLinesInTheirOrder) {
   Put({"a", "b/c", "z", ".hidden", "not named"});
@@ -240,125 +223,7 @@ TEST_F(ManifestTest, WhatTwoInputsNameIsRunByBoth) {
   EXPECT_EQ(NamesOf(MakePlan(inputs)), (Names{"a", "a", "b"}));
 }
 
-// --- rows and objects
-
-// "NAME METADATA" of each line, or what is wrong with it.
-std::vector<std::string> Read(const PlanManifest& manifest, const Names& lines) {
-  ManifestLines read(manifest);
-  std::vector<std::string> said;
-  for (const std::string& line : lines) {
-    const auto entry = read.Read(line);
-    if (!entry.ok()) {
-      said.push_back(entry.error().message);
-    } else if (*entry) {
-      said.push_back(std::string((*entry)->name) + " " + std::string((*entry)->metadata));
-    }
-  }
-  return said;
-}
-
-const PlanManifest kCsvManifest{"/list.csv", api::ManifestFormat::kCsv, "path"};
-const PlanManifest kObjects{"/list.jsonl", api::ManifestFormat::kJsonLines, "path"};
-
-TEST(ManifestLinesTest, RowsAreTexts) {
-  EXPECT_THAT(Read(kCsvManifest, {"label,path,\"n, \"\"x\"\"\"", "cat,./a.png,007",
-                                  "\"a, \"\"b\"\"\",\"b c.png\",", ",\xE9.png,\xE9"}),
-              ElementsAre(R"(a.png {"label":"cat","path":"./a.png","n, \"x\"":"007"})",
-                          R"(b c.png {"label":"a, \"b\"","path":"b c.png","n, \"x\"":""})",
-                          "\xE9.png "
-                          R"({"label":"","path":"\udce9.png","n, \"x\"":"\udce9"})"));
-  PlanManifest other = kCsvManifest;
-  other.column = "file";
-  EXPECT_THAT(Read(other, {"file", "a"}), ElementsAre(R"(a {"file":"a"})"));
-}
-
-TEST(ManifestLinesTest, WhatIsNoRowIsRefused) {
-  const auto wrong = [](const std::string& header, const std::string& row) {
-    return Read(kCsvManifest, {header, row}).back();
-  };
-  EXPECT_EQ(wrong("path,label", "a,b,c"),
-            "the row has 3 fields, and the header 2: quote a field that holds a comma");
-  EXPECT_THAT(wrong("path,label", "a"), HasSubstr("the row has 1 field, and the header 2"));
-  EXPECT_THAT(wrong("path,label", "a,\"b"), HasSubstr("a quote is still open at its end"));
-  EXPECT_THAT(wrong("path,label", "a,\"b\"c"), HasSubstr("behind a closing quote"));
-  EXPECT_THAT(wrong("path,label", "../a,b"), HasSubstr("leaves the folder"));
-  EXPECT_THAT(wrong("path,label", ",b"), HasSubstr("is not how a listing writes a path"));
-  const auto header = [](const std::string& line) { return Read(kCsvManifest, {line}).back(); };
-  EXPECT_EQ(header("file,label"),
-            "the header has no column \"path\", but file, label: write the name of the one with "
-            "the paths as manifest.column");
-  EXPECT_THAT(header("path,a,path"), HasSubstr("\"path\" stands in the header twice"));
-}
-
-// A number that only Python can hold stays one.
-TEST(ManifestLinesTest, ObjectsStayAsTheyAreWritten) {
-  const std::string line = R"({"id": 123456789012345678901234567890, "path": "a.png", "of": [1]})";
-  EXPECT_THAT(Read(kObjects, {line}), ElementsAre("a.png " + line));
-  for (const std::string bad : {"a.png", "[\"a.png\"]", "{\"path\": \"a\"", "{} {}"}) {
-    EXPECT_THAT(Read(kObjects, {bad}), ElementsAre(HasSubstr("it is no JSON object"))) << bad;
-  }
-  for (const std::string bad : {"{}", "{\"path\": 7}", "{\"path\": null}", "{\"file\": \"a\"}"}) {
-    EXPECT_THAT(Read(kObjects, {bad}), ElementsAre(HasSubstr("has no text \"path\""))) << bad;
-  }
-  EXPECT_THAT(Read(kObjects, {R"({"path": "a\u0000b"})"}), ElementsAre(HasSubstr("a NUL byte")));
-}
-
-// "SIZE ETAG" of each line behind a header, or what is wrong with it; "-": nothing.
-std::vector<std::string> ReadPins(const PlanManifest& manifest, const Names& lines) {
-  ManifestLines read(manifest);
-  std::vector<std::string> said;
-  for (const std::string& line : lines) {
-    const auto entry = read.Read(line);
-    if (!entry.ok()) {
-      said.push_back(entry.error().message);
-    } else if (*entry) {
-      const store::Pin& pin = (*entry)->pin;
-      said.push_back((pin.size ? std::to_string(*pin.size) : "-") + " " +
-                     (pin.etag.empty() ? "-" : pin.etag));
-    }
-  }
-  return said;
-}
-
-TEST(ManifestLinesTest, ColumnsSayWhatAFileIs) {
-  PlanManifest rows = kCsvManifest;
-  rows.size_column = "Size";
-  rows.etag_column = "ETag";
-  EXPECT_THAT(ReadPins(rows, {"ETag,path,Size", "abc-2,a,17", "\"\"\"abc\"\"\",b,0", ",c,"}),
-              ElementsAre("17 abc-2", "0 abc", "- -"));
-  EXPECT_EQ(ReadPins(rows, {"path,ETag"}).back(),
-            "the header has no column \"Size\", but path, ETag: write the name of the one with the "
-            "sizes as manifest.sizeColumn");
-  EXPECT_THAT(ReadPins(rows, {"path,Size"}).back(), HasSubstr("ETags as manifest.etagColumn"));
-  for (const std::string bad : {"12kB", "-1", "+1", "1.0", " 1", "9223372036854775808", "1e3"}) {
-    EXPECT_EQ(ReadPins(rows, {"path,Size,ETag", "a," + bad + ","}).back(),
-              "\"" + bad + "\" is no size: write a number of bytes as \"Size\", or nothing");
-  }
-  for (const std::string bad : {"not there", "W/\"a\"", "a\tb", "\xC3\xA9", "a\x7F"}) {
-    std::string quoted = "\"";
-    for (const char c : bad) quoted += c == '"' ? "\"\"" : std::string(1, c);
-    EXPECT_THAT(ReadPins(rows, {"path,Size,ETag", "a,," + quoted + "\""}).back(),
-                HasSubstr("is no ETag"))
-        << bad;
-  }
-  EXPECT_THAT(ReadPins(rows, {"path,Size,ETag", "a,," + std::string(247, 'e')}).back(),
-              HasSubstr("is no ETag"));
-
-  PlanManifest objects = kObjects;
-  objects.size_column = "size";
-  objects.etag_column = "etag";
-  EXPECT_THAT(ReadPins(objects, {R"({"path": "a", "size": 17, "etag": "\"abc\""})",
-                                 R"({"path": "b", "size": "17"})",
-                                 R"({"path": "c", "size": null, "etag": ""})"}),
-              ElementsAre("17 abc", "17 -", "- -"));
-  for (const std::string bad : {"-1", "1.5", "true", "[1]", "{}", "12345678901234567890123"}) {
-    EXPECT_EQ(ReadPins(objects, {R"({"path": "a", "size": )" + bad + "}"}).back(),
-              "\"size\" is neither a text nor a number that is not negative: write one, or null")
-        << bad;
-  }
-  EXPECT_THAT(ReadPins(objects, {R"({"path": "a", "etag": false})"}).back(),
-              HasSubstr("\"etag\" is neither a text nor"));
-}
+// --- what its lines say
 
 // Its worker says how the file differs.
 TEST_F(ManifestTest, ASizeOfAFileStandsInThePlan) {
@@ -419,130 +284,6 @@ TEST_F(ManifestTest, AChunkEndsWhereItsBytesAreMany) {
   EXPECT_EQ(too_large.error().message,
             "inputs[images]: a mini-batch of 100 files is too large, names and metadata of 53 "
             "take 1 MiB; lower miniBatchSize");
-}
-
-// --- in a store
-
-// Objects and their manifest, in memory.
-class StoredManifestTest : public ::testing::Test {
- protected:
-  StoredManifestTest() {
-    for (const char* name : {"a", "b/c", "z", "other"}) objects_.Put(At(name), name);
-  }
-  static std::string At(const std::string& name) { return "memory://bucket/in/" + name; }
-  PlanInput Input(const std::string& manifest) {
-    objects_.Put("memory://bucket/lists/today.txt", manifest);
-    PlanInput input = FilesInput("memory://bucket/in", 2);
-    input.store = "memory";
-    input.manifest.path = "memory://bucket/lists/today.txt";
-    input.manifest.below = "memory://bucket/in/";
-    return input;
-  }
-  OpenStore Stores() {
-    return [this](const PlanInput& input) {
-      return MakeManifestStore(input, {objects_.Open(input.root, input.stop),
-                                       objects_.Open("memory://bucket/lists", input.stop)});
-    };
-  }
-
-  MemoryObjects objects_;
-};
-
-TEST_F(StoredManifestTest, KeysAndUrlsInTheirOrder) {
-  const Plan plan = PlanFromEverywhere({Input("z\nmemory://bucket/in/b/c\ngone\na\n")}, Stores());
-  EXPECT_EQ(NamesOf(plan), (Names{"z", "b/c", "gone", "a"}));
-  EXPECT_EQ(plan.files(0).root, "memory://bucket/in");
-  EXPECT_NE(plan.files(0).versions[0], "not there");
-  // Nobody takes it for an object of no bytes.
-  EXPECT_EQ(plan.files(0).versions[2], "not there");
-}
-
-TEST_F(StoredManifestTest, MoreThanAreLookedAtAtOnce) {
-  std::string manifest;
-  Names expected;
-  for (int i = 200; i > 0; --i) {
-    expected.push_back(fmt::format("f{}", i));
-    objects_.Put(At(expected.back()), "x");
-    manifest += expected.back() + "\n";
-  }
-  EXPECT_EQ(NamesOf(PlanFromEverywhere({Input(manifest)}, Stores())), expected);
-}
-
-TEST_F(StoredManifestTest, OtherObjectsAreRefusedWithTheLine) {
-  const auto error = [&](const std::string& line) {
-    return MakePlanOn(Stores(), {Input("a\n" + line + "\n")}).error;
-  };
-  EXPECT_EQ(error("memory://bucket/secret"),
-            "Invalid: inputs[images]: memory://bucket/lists/today.txt:2: "
-            "\"memory://bucket/secret\" is not below memory://bucket/in/: an input names what lies "
-            "below its own path; write another input for other objects");
-  EXPECT_THAT(error("memory://other/in/a"), HasSubstr("is not below"));
-  EXPECT_THAT(error("memory://bucket/in/../secret"), HasSubstr("leaves the folder"));
-  EXPECT_THAT(error("memory://bucket/in/memory://x"), HasSubstr("is a URL"));
-  EXPECT_THAT(error("memory://bucket/in/a"), HasSubstr("stands in line 1 too"));
-  EXPECT_THAT(error("http://169.254.169.254/x"), HasSubstr("is not below"));
-}
-
-// One that it tells whole is not looked at, and none of them keeps the job from planning.
-TEST_F(StoredManifestTest, PinsStandInThePlan) {
-  PlanInput input =
-      Input("path,size,etag\na,17,abc\nb/c,18,\nz,,def\nother,,\ngone,1,\nnever,2,ghi\n");
-  input.batch_size = 6;
-  input.manifest.format = api::ManifestFormat::kCsv;
-  input.manifest.size_column = "size";
-  input.manifest.etag_column = "etag";
-  const Plan plan = PlanFromEverywhere({input}, Stores());
-  EXPECT_EQ(NamesOf(plan), (Names{"a", "b/c", "z", "other", "gone", "never"}));
-  const auto version = [](std::string_view etag, uint64_t size) {
-    return std::string(store::VersionOf(etag, size).bytes());
-  };
-  // What was put third is "z", of one byte.
-  EXPECT_THAT(plan.files(0).versions,
-              ElementsAre(version("abc", 17), version("put 2", 18), version("def", 1), "put 4",
-                          "not there", version("ghi", 2)));
-}
-
-TEST_F(StoredManifestTest, OneThatIsNotThereIsAnEmptyDayWhereThatIsAllowed) {
-  PlanInput input = Input("");
-  objects_.Remove("memory://bucket/lists/today.txt");
-  EXPECT_EQ(MakePlanOn(Stores(), {input}).error,
-            "NotFound: inputs[images]: memory://bucket/lists/today.txt: the manifest is not there, "
-            "or is no file; correct manifest.path");
-  input.allow_empty = api::AllowEmpty::kExisting;
-  EXPECT_THAT(MakePlanOn(Stores(), {input}).error, HasSubstr("the manifest is not there"));
-  input.allow_empty = api::AllowEmpty::kMissing;
-  const Plan plan = MakePlanOn(Stores(), {input});
-  EXPECT_EQ(plan.error, "");
-  EXPECT_EQ(plan.items, 0U);
-}
-
-// Nobody has read it: a run that goes on takes what came since.
-TEST_F(StoredManifestTest, AnObjectThatCameSinceIsNoDifference) {
-  PlanInput input = Input("z\ngone\na\n");
-  const Plan plan = MakePlanOn(Stores(), {input});
-  const auto differ = [&] {
-    const Result<InputChanges> found = FindInputChanges(
-        [&](const auto& visit) -> Status {
-          for (const auto& chunk : plan.chunks) visit(chunk->record);
-          return {};
-        },
-        true, {input}, Stores(), [] {});
-    EXPECT_TRUE(found.ok()) << found.error().message;
-    return found.ok() ? found->differ.named : Names();
-  };
-  EXPECT_THAT(differ(), IsEmpty());
-  objects_.Put(At("gone"), "by now");
-  EXPECT_THAT(differ(), IsEmpty());
-  objects_.Remove(At("a"));
-  EXPECT_THAT(differ(), ElementsAre("inputs[images]: memory://bucket/in/a is gone"));
-}
-
-TEST_F(StoredManifestTest, OfUrlsNothingIsLookedAt) {
-  PlanInput input = Input("z\ngone\n");
-  input.urls = true;
-  const Plan plan = PlanFromEverywhere({input}, Stores());
-  EXPECT_EQ(NamesOf(plan), (Names{"z", "gone"}));
-  EXPECT_THAT(plan.files(0).versions, ElementsAre(job::kNoVersion, job::kNoVersion));
 }
 
 // --- which manifest it was

@@ -70,6 +70,20 @@ struct Plan {
   }
 };
 
+// What a plan names, in its order.
+inline std::vector<std::string> NamesOf(const Plan& plan) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < plan.chunks.size(); ++i) {
+    std::string_view rest = plan.files(i).names;
+    for (size_t end = rest.find('\0'); end != rest.npos; end = rest.find('\0')) {
+      names.emplace_back(rest.substr(0, end));
+      rest.remove_prefix(end + 1);
+    }
+    names.emplace_back(rest);
+  }
+  return names;
+}
+
 inline Plan MakePlanOn(const OpenStore& stores, const std::vector<PlanInput>& inputs,
                        const PlanCursor& from = {}) {
   Planner planner(inputs, stores, from);
