@@ -21,6 +21,7 @@
 #include "agent/objects/store_trouble.h"
 #include "agent/objects/throttling.h"
 #include "base/escape.h"
+#include "base/join_threads.h"
 #include "store/file_path.h"
 #include "store/objects/pause.h"
 
@@ -429,13 +430,7 @@ bool ObjectFetcher::Finish(Duration limit) {
   shared_->changed.notify_all();
   shared_->more_allowed.notify_all();
   *shared_->alive = false;
-  const auto until = std::chrono::steady_clock::now() + limit;
-  bool ended = true;
-  for (Thread& thread : threads_) {
-    ended = thread.JoinOrLeave(until - std::chrono::steady_clock::now()) && ended;
-  }
-  threads_.clear();
-  return ended;
+  return JoinOrLeaveAll(threads_, limit);
 }
 
 void ObjectFetcher::Want(Key key, std::string work) {

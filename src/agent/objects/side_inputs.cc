@@ -19,6 +19,7 @@
 #include "agent/objects/planned_object.h"
 #include "agent/objects/throttling.h"
 #include "base/escape.h"
+#include "base/join_threads.h"
 #include "base/json.h"
 #include "base/small_file.h"
 #include "store/objects/pause.h"
@@ -390,13 +391,7 @@ bool SideInputFetcher::Finish(Duration limit) {
   }
   shared_->changed.notify_all();
   *shared_->alive = false;
-  const auto until = std::chrono::steady_clock::now() + limit;
-  bool ended = true;
-  for (Thread& thread : threads_) {
-    ended = thread.JoinOrLeave(until - std::chrono::steady_clock::now()) && ended;
-  }
-  threads_.clear();
-  return ended;
+  return JoinOrLeaveAll(threads_, limit);
 }
 
 SideInputFetcher::Progress SideInputFetcher::Now() const {

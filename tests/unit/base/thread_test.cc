@@ -9,7 +9,9 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
+#include "base/join_threads.h"
 #include "base/log.h"
 
 namespace parallelrun {
@@ -42,6 +44,28 @@ TEST(ThreadTest, WhoLeavesItBehindIsToldSo) {
   EXPECT_FALSE(thread.JoinOrLeave(std::chrono::milliseconds(1)));
   EXPECT_FALSE(thread.joinable());
   EXPECT_TRUE(Thread::AnyLeft());
+  released->set_value();
+  gone_on->get_future().wait();
+}
+
+TEST(ThreadTest, AllThatEndAreJoinedAndTheOthersLeft) {
+  std::vector<Thread> threads;
+  EXPECT_TRUE(JoinOrLeaveAll(threads, std::chrono::hours(1)));
+
+  threads.emplace_back("ends", [] {});
+  threads.emplace_back("ends", [] {});
+  EXPECT_TRUE(JoinOrLeaveAll(threads, std::chrono::hours(1)));
+  EXPECT_TRUE(threads.empty());
+
+  auto released = std::make_shared<std::promise<void>>();
+  auto gone_on = std::make_shared<std::promise<void>>();
+  threads.emplace_back("hangs", [released, gone_on] {
+    released->get_future().wait();
+    gone_on->set_value();
+  });
+  threads.emplace_back("ends", [] {});
+  EXPECT_FALSE(JoinOrLeaveAll(threads, std::chrono::milliseconds(1)));
+  EXPECT_TRUE(threads.empty());
   released->set_value();
   gone_on->get_future().wait();
 }
