@@ -17,7 +17,6 @@ namespace {
 
 // 5,000 blobs with names of 1,024 characters and their metadata.
 constexpr size_t kMostBody = size_t{64} * 1024 * 1024;
-constexpr size_t kConnections = 64;
 constexpr Duration kMostSkew = seconds(10 * 60);  // Azure bears 15 minutes
 
 }  // namespace
@@ -32,13 +31,8 @@ Result<std::unique_ptr<Container>> Container::Make(ContainerOptions options, Sou
                  fmt::format("{}: {} may be sent over https only: the endpoint {} has none",
                              options.address.Url(""), source.told, Printable(server->url, kShown))};
   }
-  HttpClientOptions client;
-  client.base_url = server->url;
-  client.user_agent = "parallelrun/" PARALLELRUN_VERSION;
-  client.max_connections = kConnections;
-  client.max_response_bytes = kMostBody;
-  client.first_byte_timeout = options.first_byte;
-  Result<std::unique_ptr<HttpClient>> made = HttpClient::Make(std::move(client));
+  Result<std::unique_ptr<HttpClient>> made =
+      MakeClient({server->url, "", kMostBody, options.first_byte});
   if (!made.ok()) return made.error().With(options.address.Url(""));
   return std::unique_ptr<Container>(
       new Container(std::move(options), *server, std::move(*made), std::move(source)));

@@ -20,10 +20,22 @@ bool EndsItsObject(const HttpResponse& response, size_t bytes) {
   return range && range->total && *range->total <= range->first + bytes;
 }
 
+constexpr size_t kConnections = 64;
 constexpr int kToldFrom = 3;  // repetitions, before the log says that it waits
 constexpr Duration kToldAgain = seconds(10);
 
 }  // namespace
+
+Result<std::unique_ptr<HttpClient>> MakeClient(ServerOptions options) {
+  HttpClientOptions client;
+  client.base_url = std::move(options.url);
+  client.ca_pem = std::move(options.ca_pem);
+  client.user_agent = "parallelrun/" PARALLELRUN_VERSION;
+  client.max_connections = kConnections;
+  client.max_response_bytes = options.most_body;
+  client.first_byte_timeout = options.first_byte;
+  return HttpClient::Make(std::move(client));
+}
 
 Answered SendInto(HttpClient& client, HttpCall& call, Duration deadline, std::span<char> into) {
   size_t filled = 0;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -25,6 +26,16 @@ struct Answered {
   Refusal refusal;
   Outcome outcome = Outcome::kFinal;
 };
+
+// A client of one server of objects, for as many calls at once as any of us has. `most_body`: bytes
+// of an answer that fills nothing of its reader's. Errors: as HttpClient::Make.
+struct ServerOptions {
+  std::string url;
+  std::string ca_pem = {};  // trusted in place of the system's; may be empty
+  size_t most_body = 0;
+  Duration first_byte = seconds(30);  // of an answer
+};
+Result<std::unique_ptr<HttpClient>> MakeClient(ServerOptions options);
 
 // Sends it once. The body of an answer 2xx fills `into`, unless that is empty, to the last byte, or
 // to the end of an object that its Content-Range tells. Of a whole answer the status alone is set,

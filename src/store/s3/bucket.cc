@@ -19,8 +19,7 @@ namespace parallelrun::store::s3 {
 namespace {
 
 constexpr size_t kMostBody = size_t{16} * 1024 * 1024;  // 1,000 keys of 1,024 bytes, encoded: 3 MiB
-constexpr size_t kConnections = 64;
-constexpr Duration kShortestLife = seconds(1);  // of a URL: S3 takes no shorter one
+constexpr Duration kShortestLife = seconds(1);          // of a URL: S3 takes no shorter one
 constexpr const char* kRegionHeader = "x-amz-bucket-region";
 
 ErrorBody BodyOf(const HttpResponse& response, bool into_span) {
@@ -59,14 +58,8 @@ Result<std::shared_ptr<Bucket::Target>> Bucket::MakeTarget(const BucketOptions& 
                                                            const std::string& region) {
   Result<Server> server = ServerOf(options.address.bucket, region, options.endpoint, options.style);
   if (!server.ok()) return server.error();
-  HttpClientOptions client;
-  client.base_url = server->url;
-  client.ca_pem = options.ca_pem;
-  client.user_agent = "parallelrun/" PARALLELRUN_VERSION;
-  client.max_connections = kConnections;
-  client.max_response_bytes = kMostBody;
-  client.first_byte_timeout = options.first_byte;
-  Result<std::unique_ptr<HttpClient>> made = HttpClient::Make(std::move(client));
+  Result<std::unique_ptr<HttpClient>> made =
+      MakeClient({server->url, options.ca_pem, kMostBody, options.first_byte});
   if (!made.ok()) return made.error();
   auto target = std::make_shared<Target>();
   target->server = std::move(*server);

@@ -26,8 +26,7 @@ namespace parallelrun::store::s3 {
 namespace {
 
 constexpr size_t kMostInBody = size_t{1} << 20;  // errors; all else fills what the reader has
-constexpr size_t kMostConnections = 64;
-constexpr Duration kDeadline = seconds(300);  // of one request
+constexpr Duration kDeadline = seconds(300);     // of one request
 
 // A URL in its parts: "https://host", "/bucket/key", "X-Amz-…".
 struct UrlParts {
@@ -154,14 +153,8 @@ class UrlReader {
   Result<std::shared_ptr<HttpClient>> ClientOf(const std::string& server) {
     const std::lock_guard lock(mutex_);
     if (const auto known = clients_.find(server); known != clients_.end()) return known->second;
-    HttpClientOptions options;
-    options.base_url = server;
-    options.ca_pem = options_.ca_pem;
-    options.user_agent = "parallelrun/" PARALLELRUN_VERSION;
-    options.max_connections = kMostConnections;
-    options.max_response_bytes = kMostInBody;
-    options.first_byte_timeout = options_.first_byte;
-    Result<std::unique_ptr<HttpClient>> made = HttpClient::Make(std::move(options));
+    Result<std::unique_ptr<HttpClient>> made =
+        MakeClient({server, options_.ca_pem, kMostInBody, options_.first_byte});
     if (!made.ok()) return made.error();
     std::shared_ptr<HttpClient> client = std::move(*made);
     if (options_.stop.stop_requested()) client->Cancel();
