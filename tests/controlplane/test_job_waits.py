@@ -114,25 +114,11 @@ def test_a_key_that_the_secret_of_a_store_lacks(world):
         for volume in pod["spec"]["volumes"]
         if volume.get("secret", {}).get("secretName") == "photos-keys"
     ]
-    world.client.create(
-        "Event",
-        world.namespace,
-        {
-            "metadata": {"name": "mount.1"},
-            "type": "Warning",
-            "reason": "FailedMount",
-            "message": f'MountVolume.SetUp failed for volume "{volume}" : '
-            "references non-existent secret key: AWS_SECRET_ACCESS_KEY",
-            "involvedObject": {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "name": pod["metadata"]["name"],
-                "namespace": world.namespace,
-                "uid": pod["metadata"]["uid"],
-            },
-            "firstTimestamp": pod["metadata"]["creationTimestamp"],
-            "lastTimestamp": pod["metadata"]["creationTimestamp"],
-        },
+    world.kubelet.event(
+        pod,
+        "FailedMount",
+        f'MountVolume.SetUp failed for volume "{volume}" : '
+        "references non-existent secret key: AWS_SECRET_ACCESS_KEY",
     )
     words = ("Secret photos-keys", "spec.stores: photos", "no key AWS_SECRET_ACCESS_KEY", "add it")
     told = until_told(world, "FailedMount", *words, within=20)

@@ -332,24 +332,8 @@ def test_what_only_events_tell(world):
     world.submit(nodeCount=1)
     pod = world.until(lambda: world.nodes())[0]
     world.kubelet.schedule(pod)
-    world.client.create(
-        "Event",
-        world.namespace,
-        {
-            "metadata": {"name": "mount.1"},
-            "type": "Warning",
-            "reason": "FailedMount",
-            "message": 'MountVolume.SetUp failed for volume "out": access denied by server',
-            "involvedObject": {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "name": pod["metadata"]["name"],
-                "namespace": world.namespace,
-                "uid": pod["metadata"]["uid"],
-            },
-            "firstTimestamp": pod["metadata"]["creationTimestamp"],
-            "lastTimestamp": pod["metadata"]["creationTimestamp"],
-        },
+    world.kubelet.event(
+        pod, "FailedMount", 'MountVolume.SetUp failed for volume "out": access denied by server'
     )
     told = world.until_condition("NodesReady", "False", reason="FailedMount", within=20)
     assert "access denied" in told["message"]

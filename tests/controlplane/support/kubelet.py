@@ -233,6 +233,30 @@ class Kubelet:
             ],
         )
 
+    def event(self, pod, reason, message):
+        """What no status of a pod shows, as a volume that cannot be mounted: one event each."""
+        made = pod["metadata"]["creationTimestamp"]
+        about = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "name": pod["metadata"]["name"],
+            "namespace": self.namespace,
+            "uid": pod["metadata"]["uid"],
+        }
+        return self.client.create(
+            "Event",
+            self.namespace,
+            {
+                "metadata": {"generateName": f"{pod['metadata']['name']}-"},
+                "type": "Warning",
+                "reason": reason,
+                "message": message,
+                "involvedObject": about,
+                "firstTimestamp": made,
+                "lastTimestamp": made,
+            },
+        )
+
     def terminated(self, pod, code, reason=None, message=None, lingers=False, ago=0):
         """The container ended for good. `lingers`: the pod has not yet; a kubelet says so a moment
         later, when it knows that none of its containers runs. `ago`: it ended so many seconds ago,
