@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <string_view>
 
+#include "api/override.h"
 #include "api/text.h"
 
 namespace parallelrun::api {
@@ -31,22 +31,6 @@ std::string RangeText(double least, double most) {
 bool IsScalar(const Node& node) {
   return node.kind == Node::Kind::kBool || node.kind == Node::Kind::kInteger ||
          node.kind == Node::Kind::kNumber;
-}
-
-// What --set was given for a list, as the value of its first item.
-std::string FirstItem(const std::string& flag) {
-  constexpr size_t kMost = 40;
-  std::string_view text = std::string_view(flag).substr(flag.find('=') + 1);
-  if (text.starts_with('[')) text = text.substr(1, text.find_first_of(",]") - 1);
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  const bool plain =
-      !text.empty() && text.size() <= kMost && std::all_of(text.begin(), text.end(), [](char c) {
-        return c >= ' ' && c <= '~' && c != '\'' && c != '[' && c != ']';
-      });
-  const bool opened = text.starts_with('"');  // a comma or a bracket within quotes has cut it
-  if (!plain || (opened && (text.size() < 2 || !text.ends_with('"')))) return "VALUE";
-  return std::string(text);
 }
 
 }  // namespace
@@ -146,8 +130,7 @@ std::vector<Value> Value::List(size_t most, const std::string& mend) const {
   std::vector<Value> items;
   if (node.kind != Node::Kind::kList) {
     Error("must be a list, not " + Describe(node),
-          node.at.flag ? fmt::format("set one item each, as in --set '{}[0]={}'", path,
-                                     FirstItem(*node.at.flag))
+          node.at.flag ? SetByPieces(*node.at.flag, path, {.kind = Node::Kind::kList})
                        : "write each item as \"- item\", or [item, item]");
     return items;
   }
@@ -165,7 +148,7 @@ std::vector<Value> Value::List(size_t most, const std::string& mend) const {
 bool Value::IsMap() const {
   if (node.kind == Node::Kind::kMap) return true;
   Error("must be a map of fields, not " + Describe(node),
-        node.at.flag ? fmt::format("set one field each, as in --set '{}.FIELD=VALUE'", path) : "");
+        node.at.flag ? SetByPieces(*node.at.flag, path, {.kind = Node::Kind::kMap}) : "");
   return false;
 }
 

@@ -1,7 +1,10 @@
 #include "api/override.h"
 
+#include <spdlog/fmt/fmt.h>
+
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "api/scalar.h"
 #include "api/text.h"
@@ -17,6 +20,22 @@ std::optional<Node> ReadScalar(std::string_view text) {
   node.kind = Node::Kind::kString;
   node.text = text.substr(1, text.size() - 2);
   return node;
+}
+
+// What --set was given for a list, as the value of its first item.
+std::string FirstItem(const std::string& flag) {
+  constexpr size_t kMost = 40;
+  std::string_view text = std::string_view(flag).substr(flag.find('=') + 1);
+  if (text.starts_with('[')) text = text.substr(1, text.find_first_of(",]") - 1);
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  const bool plain =
+      !text.empty() && text.size() <= kMost && std::all_of(text.begin(), text.end(), [](char c) {
+        return c >= ' ' && c <= '~' && c != '\'' && c != '[' && c != ']';
+      });
+  const bool opened = text.starts_with('"');  // a comma or a bracket within quotes has cut it
+  if (!plain || (opened && (text.size() < 2 || !text.ends_with('"')))) return "VALUE";
+  return std::string(text);
 }
 
 struct Override {
@@ -97,7 +116,7 @@ struct Override {
     const bool is_tree = node->kind == Node::Kind::kMap || node->kind == Node::Kind::kList;
     if (is_tree && value->kind != Node::Kind::kNull) {
       return Fail(path + " is " + Describe(*node) + ", and can only be set piece by piece",
-                  "name a field or an item of it");
+                  SetByPieces(*flag, path, *node));
     }
     *node = std::move(*value);
     node->at = {0, 0, flag};
@@ -107,6 +126,29 @@ struct Override {
 };
 
 }  // namespace
+
+// Down to the first value that --set can take.
+std::string SetByPieces(const std::string& flag, std::string path, const Node& tree) {
+  std::string value = tree.kind == Node::Kind::kList ? FirstItem(flag) : "VALUE";
+  const char* piece = "item";
+  for (const Node* at = &tree; at != nullptr;) {
+    if (at->kind == Node::Kind::kList) {
+      piece = "item";
+      path = JoinPath(path, 0);
+      at = at->items.empty() ? nullptr : &at->items.front();
+    } else if (at->kind == Node::Kind::kMap) {
+      piece = "field";
+      value = "VALUE";
+      // One with other characters would need a shell's quotes of its own.
+      const bool known = !at->fields.empty() && IsLabelName(at->fields.front().key);
+      path = JoinPath(path, known ? at->fields.front().key : "FIELD");
+      at = known ? &at->fields.front().value : nullptr;
+    } else {
+      break;
+    }
+  }
+  return fmt::format("set one {} each, as in --set '{}={}'", piece, path, value);
+}
 
 void ApplyOverrides(const std::vector<std::string>& overrides, Node& root, Problems& problems) {
   for (const std::string& text : overrides) {

@@ -4,8 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "api/document.h"
+#include "api/override.h"
 #include "api/to_json.h"
 
 namespace parallelrun::api {
@@ -391,8 +395,21 @@ TEST(Override, ErrorsNameTheFlag) {
        "1"},
       {"spec.nodeCount.x=1", "--set spec.nodeCount.x=1: spec.nodeCount is the number 2, not a map"},
       {"spec.output=out",
-       "--set spec.output=out: spec.output is a map, and can only be set piece by piece: name a "
-       "field or an item of it"},
+       "--set spec.output=out: spec.output is a map, and can only be set piece by piece: set one "
+       "field each, as in --set 'spec.output.volume=VALUE'"},
+      {"spec.inputs=[a]",
+       "--set spec.inputs=[a]: spec.inputs is a list, and can only be set piece by piece: set one "
+       "field each, as in --set 'spec.inputs[0].name=VALUE'"},
+      {"spec.arguments=[--fast, x]",
+       "--set spec.arguments=[--fast, x]: spec.arguments is a list, and can only be set piece by "
+       "piece: set one item each, as in --set 'spec.arguments[0]=--fast'"},
+      {"spec.code=here",
+       "--set spec.code=here: spec.code is a map, and can only be set piece by piece: set one "
+       "field each, as in --set 'spec.code.configMap.name=VALUE'"},
+      {"spec.resources.limits=1",
+       "--set spec.resources.limits=1: spec.resources.limits is a map, and can only be set piece "
+       "by piece: set one field each, as in --set "
+       "'spec.resources.limits[\"nvidia.com/gpu\"]=VALUE'"},
       {"spec.nodeCount=.inf", "--set spec.nodeCount=.inf: \".inf\" cannot be a value"},
   };
   for (const auto& [flag, problem] : table) {
@@ -400,6 +417,29 @@ TEST(Override, ErrorsNameTheFlag) {
   }
   EXPECT_THAT(Lines(ReadJob(kExample, {"spec..x=1"}, Target::kCluster)),
               ElementsAre(HasSubstr("is not a field path")));
+}
+
+TEST(Override, WhatIsSetByPiecesIsNamedByWordsThatAShellTakes) {
+  const auto map = [](const std::string& key, Node value) {
+    Node node;
+    node.kind = Node::Kind::kMap;
+    node.fields.push_back({key, {}, std::move(value)});
+    return node;
+  };
+  const auto list = [](Node item) {
+    Node node;
+    node.kind = Node::Kind::kList;
+    node.items.push_back(std::move(item));
+    return node;
+  };
+  const std::string flag = "--set a=[b, c]";
+  EXPECT_EQ(SetByPieces(flag, "a", map("it's", {})),
+            "set one field each, as in --set 'a.FIELD=VALUE'");
+  EXPECT_EQ(SetByPieces(flag, "a", map("b", list({}))),
+            "set one item each, as in --set 'a.b[0]=VALUE'");
+  EXPECT_EQ(SetByPieces(flag, "a", list(list({}))), "set one item each, as in --set 'a[0][0]=b'");
+  EXPECT_EQ(SetByPieces(flag, "a", list(map("b", {}))),
+            "set one field each, as in --set 'a[0].b=VALUE'");
 }
 
 // What is said of a job that names stores.
