@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import tempfile
 
 from s3_server import OWNER, REGION
 
@@ -14,7 +15,10 @@ class Store:
 
     def __init__(self, url, endpoint, keys=OWNER, region=REGION, program=None, **variables):
         """`program`: the words that start it, in place of that of this build."""
-        environment = {"HOME": "/nonexistent", "AWS_EC2_METADATA_DISABLED": "true", **variables}
+        # Without a profile of whoever runs the tests. It is there: a program may make a home that
+        # is not.
+        self._home = tempfile.TemporaryDirectory()
+        environment = {"HOME": self._home.name, "AWS_EC2_METADATA_DISABLED": "true", **variables}
         if keys:
             environment.update(AWS_ACCESS_KEY_ID=keys[0], AWS_SECRET_ACCESS_KEY=keys[1])
         for name in os.environ:
@@ -34,6 +38,7 @@ class Store:
 
     def __exit__(self, *_):
         self.log = self.process.communicate(timeout=PATIENCE)[1]
+        self._home.cleanup()
 
     def ask(self, do, **words):
         self.process.stdin.write(json.dumps({"do": do, **words}) + "\n")
