@@ -33,6 +33,12 @@ bool IsScalar(const Node& node) {
          node.kind == Node::Kind::kNumber;
 }
 
+Node Bare(Node::Kind kind) {
+  Node node;
+  node.kind = kind;
+  return node;
+}
+
 }  // namespace
 
 void AddError(Problems& problems, std::string field, std::string what, std::string mend) {
@@ -130,7 +136,7 @@ std::vector<Value> Value::List(size_t most, const std::string& mend) const {
   std::vector<Value> items;
   if (node.kind != Node::Kind::kList) {
     Error("must be a list, not " + Describe(node),
-          node.at.flag ? SetByPieces(*node.at.flag, path, {.kind = Node::Kind::kList})
+          node.at.flag ? SetByPieces(*node.at.flag, path, Bare(Node::Kind::kList))
                        : "write each item as \"- item\", or [item, item]");
     return items;
   }
@@ -148,7 +154,7 @@ std::vector<Value> Value::List(size_t most, const std::string& mend) const {
 bool Value::IsMap() const {
   if (node.kind == Node::Kind::kMap) return true;
   Error("must be a map of fields, not " + Describe(node),
-        node.at.flag ? SetByPieces(*node.at.flag, path, {.kind = Node::Kind::kMap}) : "");
+        node.at.flag ? SetByPieces(*node.at.flag, path, Bare(Node::Kind::kMap)) : "");
   return false;
 }
 

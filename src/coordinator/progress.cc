@@ -117,7 +117,7 @@ std::string ProgressJson(const Coordinator& coordinator, const ProgressFacts& fa
   out["failedAttempts"] = state.errors().total();
   out["paused"] = coordinator.WaitsFor();
   out["fetching"] = coordinator.nodes().Fetching();
-  out["storeWaits"] = coordinator.nodes().StoreWaits();
+  out["storeWaits"] = facts.store_waits;
   out["trial"] = state.settings() ? api::TrialOf(state.settings()->plan_settings) : "";
   out["warning"] = facts.warning;
   out["lateWarning"] = facts.late_warning;

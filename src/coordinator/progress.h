@@ -32,6 +32,7 @@ struct ProgressFacts {
   std::vector<std::string> left_out{};           // names in the inputs that are no data
   std::vector<std::string> first_lost{};         // items, by name
   std::map<job::BatchId, std::string> items{};   // what a mini-batch is made of
+  std::string store_waits{};                     // which stores keep the job waiting, and how
 };
 
 // JSON text.

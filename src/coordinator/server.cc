@@ -55,6 +55,7 @@ CoordinatorServer::CoordinatorServer(ServerOptions options, Files& files, ledger
       coordinator_(options_.coordinator, ledger, plan_, state, clock_.Now()),
       end_(OptionsOfEnd(options_), clock_.Now()),
       names_(state, plan_, ledger, loop_),
+      store_waits_(options_.stores),
       begins_(state.counts().succeeded + state.counts().failed + state.errors().total() == 0),
       calls_(
           {ledger.run_id(), ledger.epoch(), options_.coordinator, options_.agent_job,
@@ -77,7 +78,7 @@ CoordinatorServer::CoordinatorServer(ServerOptions options, Files& files, ledger
           }) {
   if (!options_.page) return;
   page_source_.emplace(PageSource::Of{state_, coordinator_, names_, begins_ ? &waits_ : nullptr,
-                                      folder.path(), clock_});
+                                      [this] { return WaitsForStores(); }, folder.path(), clock_});
   logs_shown_.emplace(loop_, folder);
   page_.emplace(
       ledger_.epoch(), [this] { return page_source_->Now(); },
@@ -330,19 +331,30 @@ std::string CoordinatorServer::Progress() const {
   return ProgressJson(coordinator_,
                       {ledger_.epoch(), started_, settled_before_, options_.warning, late_warning_,
                        metrics_.latest(), planning_.columns(), planning_.left_out(),
-                       names_.first_lost(), names_.items()},
+                       names_.first_lost(), names_.items(), WaitsForStores()},
                       Now());
 }
 
+std::string CoordinatorServer::WaitsForStores() const {
+  return store_waits_.With(coordinator_.nodes().StoreWaits());
+}
+
 void CoordinatorServer::ObserveWaits() {
+  store_waits_.Observe(clock_.WallNow());
   Waits::Look look;
   for (const auto& [index, node] : coordinator_.nodes().all()) {
-    if (node.registered) look.processes += node.processes;
+    if (!node.registered) continue;
+    look.processes += node.processes;
+    if (!node.store_wait.empty()) look.kept_by_stores += node.processes;
   }
   look.leased = coordinator_.running();
   look.ready = coordinator_.pending();
   look.listed = state_.plan_ended();
   look.any_ready = coordinator_.nodes().any_ready();
+  // The whole job waits for what is listed next.
+  const bool all_wait = !store_waits_.own().empty() && look.ready == 0 && !look.listed;
+  if (all_wait) look.kept_by_stores = look.processes;
+  look.store = WaitsForStores();
   look.works =
       coordinator_.phase() == Coordinator::Phase::kRunning && coordinator_.WaitsFor().empty();
   waits_.Observe(look, Now());

@@ -29,6 +29,7 @@
 #include "coordinator/page/waits.h"
 #include "coordinator/planning.h"
 #include "coordinator/server_options.h"
+#include "coordinator/store_waits.h"
 #include "plan/chunk_reader.h"
 
 namespace parallelrun::coordinator {
@@ -71,6 +72,7 @@ class CoordinatorServer {
   void OnPlanRead();
   void OnLooked(Instant begun, const Status& newest);
   void ObserveWaits();
+  std::string WaitsForStores() const;
   void Stop();
   void Leave();
   Instant Now() const { return clock_.Now(); }
@@ -88,6 +90,7 @@ class CoordinatorServer {
   RunEnd end_;
   NamedItems names_;
   Waits waits_;
+  StoreWaits store_waits_;
   std::optional<PageSource> page_source_;  // these three only with a page
   std::optional<LogCalls> logs_shown_;
   std::optional<LivePage> page_;

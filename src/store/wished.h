@@ -1,6 +1,7 @@
 // What a job says of a store that is asked over a network. Plain data.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -19,6 +20,8 @@ struct Encryption {
   std::string kms_key_id;  // empty: of the server's choice
 };
 
+class AnswerTally;
+
 struct Wished {
   std::string url;       // the store's, or one of something below it
   std::string region;    // these three: empty, as what this process is set up with has it; S3 alone
@@ -26,6 +29,7 @@ struct Wished {
   std::optional<bool> path_style;  // S3 alone
   KeyFiles keys;
   Encryption encryption = {};
+  std::shared_ptr<AnswerTally> tally = nullptr;  // counts the answers; none: each store has its own
 };
 
 }  // namespace parallelrun::store

@@ -405,6 +405,29 @@ def test_a_store_that_throttles_is_named_in_the_progress(work, server):
     assert work.rows() == names
 
 
+def test_a_store_that_throttles_the_listing_is_named_in_the_progress_and_the_events(work, server):
+    server.bucket("slowly")
+    names = [f"in/{n}.txt" for n in range(3)]
+    for name in names:
+        server.put("slowly", name, name.encode())
+    work.script("def run(mini_batch):\n    return [open(p).read() for p in mini_batch]\n")
+    in_bucket(work, "slowly")
+    with FaultyStore(server.port) as between:
+        set_up(work, between)
+        between.retry_after = 3  # so that the few requests that a listing repeats last long enough
+        between.fault = lambda asked: "busy" if "list-type" in asked.query else None
+        command = work.start_job("--events", "jsonl")
+        told = "the coordinator: throttled by the store s3://slowly since "
+        command.wait_for_text(told, 120)
+        between.fault = lambda asked: None
+        result = command.wait()
+    assert result.code == 0, result
+    assert work.rows() == names
+    events = [json.loads(line) for line in result.output.splitlines() if line.startswith("{")]
+    waits = [event["text"] for event in events if event["event"] == "storeWaits"]
+    assert waits[0].startswith(told), waits
+
+
 # The cache has no room for the whole table: a node fetches what its mini-batches read.
 @pytest.mark.parametrize("kind", ["tabular", "jsonLines"])
 def test_of_a_large_table_a_node_fetches_its_slices(work, server, kind):

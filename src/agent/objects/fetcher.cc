@@ -19,11 +19,11 @@
 #include "agent/objects/parts.h"
 #include "agent/objects/planned_object.h"
 #include "agent/objects/store_trouble.h"
-#include "agent/objects/throttling.h"
 #include "base/escape.h"
 #include "base/join_threads.h"
 #include "store/file_path.h"
 #include "store/objects/pause.h"
+#include "store/throttling.h"
 
 namespace parallelrun::agent {
 namespace {
@@ -121,7 +121,7 @@ struct ObjectFetcher::Shared {
   Parts parts;
   Connections connections;
   StoreTrouble trouble;
-  Throttling throttling;
+  store::Throttling throttling;
 
   // What came of a step.
   struct Done {

@@ -17,12 +17,12 @@
 
 #include "agent/folder_tree.h"
 #include "agent/objects/planned_object.h"
-#include "agent/objects/throttling.h"
 #include "base/escape.h"
 #include "base/join_threads.h"
 #include "base/json.h"
 #include "base/small_file.h"
 #include "store/objects/pause.h"
+#include "store/throttling.h"
 
 namespace parallelrun::agent {
 namespace {
@@ -151,7 +151,7 @@ struct SideInputFetcher::Shared {
   std::string trouble;         // of the last try, if it failed
   bool ended = false;
   std::map<std::string, std::unique_ptr<store::Store>> opened;  // by root
-  Throttling throttling;
+  store::Throttling throttling;
 
   std::string Marker() const { return facts.folder + "/" + key + ".whole"; }
 

@@ -138,6 +138,7 @@ void ClusterEvents::Seen(const json& job, WallTime wall, Instant now) {
   } else {
     waiting_.clear();
   }
+  TellStoreWaits(ready, now);
   const std::string warning = lenient::Text(status, "warning");
   if (warning != warning_ && !warning.empty()) {
     Add("warning", {{"text", warning}}, now, EventStream::Keep::kWhileThereIsRoom);
@@ -151,6 +152,19 @@ void ClusterEvents::Seen(const json& job, WallTime wall, Instant now) {
   if (told == progress_) return;
   progress_ = std::move(told);
   Add("progress", std::move(counts), now, EventStream::Keep::kNewest);
+}
+
+// Behind the count of nodes that are ready stands which stores keep them waiting.
+void ClusterEvents::TellStoreWaits(const json& ready, Instant now) {
+  std::string text;
+  if (IsTrue(ready) && lenient::Text(ready, "reason") == "AllReady") {
+    const std::string message = lenient::Text(ready, "message");
+    if (const size_t at = message.find("; "); at != std::string::npos)
+      text = message.substr(at + 2);
+  }
+  if (text == store_waits_) return;
+  store_waits_ = text;
+  Add("storeWaits", {{"text", text}}, now, EventStream::Keep::kWhileThereIsRoom);
 }
 
 void ClusterEvents::Waiting(const std::string& text, Instant now) {

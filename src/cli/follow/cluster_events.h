@@ -41,12 +41,14 @@ class ClusterEvents {
 
  private:
   void Add(const char* event, nlohmann::json fields, Instant now, EventStream::Keep keep);
+  void TellStoreWaits(const nlohmann::json& ready, Instant now);
 
   EventStream& stream_;
   const Instant started_;
   std::string phase_;
   std::string warning_;
   std::string waiting_;
+  std::string store_waits_;
   nlohmann::json progress_;  // as it was told last
 };
 

@@ -127,6 +127,9 @@ void RunEvents::Progress(const json& progress, Instant now) {
   const std::string paused = lenient::Text(progress, "paused");
   if (paused != paused_) Add("paused", {{"reason", paused}}, now);
   paused_ = paused;
+  const std::string waits = lenient::Text(progress, "storeWaits");
+  if (waits != store_waits_) Say("storeWaits", waits, now);
+  store_waits_ = waits;
   const std::string phase = lenient::Text(progress, "state");
   if (phase != phase_) Add("phase", {{"phase", phase}}, now);
   phase_ = phase;

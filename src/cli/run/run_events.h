@@ -59,6 +59,7 @@ class RunEvents {
   std::string waiting_;
   std::string phase_;
   std::string paused_;
+  std::string store_waits_;
   std::string warning_;
   size_t columns_told_ = 0;
   size_t left_out_told_ = 0;

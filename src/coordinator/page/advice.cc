@@ -97,6 +97,17 @@ std::optional<Advice> OnLast(const AdviceFacts& f) {
       "a smaller miniBatchSize spreads the end more evenly"};
 }
 
+std::optional<Advice> OnStores(const AdviceFacts& f) {
+  if (!f.waits || f.waits->all <= 0) return std::nullopt;
+  const double share = f.waits->stores / f.waits->all;
+  if (share < kLeastWait) return std::nullopt;
+  return Advice{
+      fmt::format("for {} % of the processes' time a store kept them waiting; the last time {}",
+                  Percent(share), f.waits->store),
+      "fewer nodes ask a store for less at once, and larger objects with fewer requests; S3 gives "
+      "each prefix of keys a rate of its own"};
+}
+
 double PerItem(const Figures::Sums& sums) {
   return Seconds(sums.run_ns - sums.failed_run_ns) / static_cast<double>(sums.items);
 }
@@ -185,9 +196,9 @@ std::optional<Advice> OnCpu(const AdviceFacts& f) {
 
 std::vector<Advice> AdviceOn(const AdviceFacts& facts) {
   if (facts.total.attempts == 0) return {};
-  std::vector<std::optional<Advice>> all = {OnFailures(facts), OnSlowOnes(facts)};
+  std::vector<std::optional<Advice>> all = {OnStores(facts), OnFailures(facts), OnSlowOnes(facts)};
   if (!facts.async_mode) {
-    all = {OnSize(facts),     OnListing(facts),  OnLast(facts),
+    all = {OnSize(facts),     OnListing(facts),  OnLast(facts), OnStores(facts),
            OnSlowOnes(facts), OnFailures(facts), OnCpu(facts)};
   }
   std::vector<Advice> given;

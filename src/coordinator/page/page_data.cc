@@ -188,6 +188,7 @@ json PageData(const PageFacts& facts) {
     out["live"] = true;
     out["state"] = facts.live->state;
     out["cause"] = facts.live->cause;
+    out["storeWaits"] = facts.live->store_waits;
     out["miniBatches"]["running"] = facts.live->running;
     out["remaining"] =
         facts.live->remaining ? json(JsonSeconds(*facts.live->remaining)) : json(nullptr);

@@ -29,8 +29,9 @@ struct SlowAttempt {
 
 // Beyond that, of a job that is under way.
 struct LiveFacts {
-  std::string state;  // as the progress says it
-  std::string cause;  // what it waits for; "": nothing
+  std::string state;        // as the progress says it
+  std::string cause;        // what it waits for; "": nothing
+  std::string store_waits;  // which stores keep it waiting, and how; "": none
   uint64_t running = 0;
   std::optional<Duration> remaining;
   struct Slowest {  // mini-batch that is in run()

@@ -1,6 +1,7 @@
 // What the live page of a running job shows. Of the loop's thread.
 #pragma once
 
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -18,7 +19,8 @@ class PageSource {
     const job::JobState& state;
     Coordinator& coordinator;
     const NamedItems& names;
-    const Waits* waits;  // none, if this epoch has not seen all of them
+    const Waits* waits;                        // none, if this epoch has not seen all of them
+    std::function<std::string()> store_waits;  // which stores keep the job waiting, and how
     std::string log_folder;
     const Clock& clock;
   };

@@ -25,6 +25,7 @@
 #include "coordinator/start/output_place.h"
 #include "coordinator/start/output_store.h"
 #include "coordinator/start/start_server.h"
+#include "store/answer_tally.h"
 
 namespace parallelrun::coordinator {
 namespace {
@@ -70,10 +71,15 @@ std::vector<std::string> ColumnsOf(const api::Output& output) {
   std::_Exit(static_cast<int>(exit));
 }
 
-// With the inputs that the user has chosen.
+// With the inputs that the user has chosen, and stores whose answers are counted.
 Result<JobLayout> LayOutSelection(const CoordinatorConfig& config) {
   Result<JobLayout> layout = LayOut(config.job, config.volumes, config.store_keys);
-  if (layout.ok()) plan::TakeOnly(config.selection, layout->inputs);
+  if (!layout.ok()) return layout;
+  plan::TakeOnly(config.selection, layout->inputs);
+  // Whoever lists, signs or publishes asks the same store: the progress tells of it once.
+  for (auto& [name, wished] : layout->stores) {
+    wished.tally = std::make_shared<store::AnswerTally>();
+  }
   return layout;
 }
 

@@ -61,6 +61,7 @@ Result<std::unique_ptr<Store>> MakeStore(const StoreOptions& options, const Surr
   container.first_byte = options.first_byte;
   container.clock = std::move(clock);
   container.stop = options.stop;
+  container.tally = options.tally;
   Result<std::unique_ptr<Container>> made =
       Container::Make(std::move(container), std::move(*source));
   if (!made.ok()) return made.error();
@@ -72,6 +73,7 @@ Result<std::unique_ptr<Store>> OpenStore(const Wished& wished, std::stop_token s
   options.url = wished.url;
   options.endpoint = wished.endpoint;
   options.stop = std::move(stop);
+  options.tally = wished.tally;
   return MakeStore(options, ReadSurroundings(), std::make_shared<SystemClock>());
 }
 

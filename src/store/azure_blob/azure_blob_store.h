@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/time.h"
+#include "store/answer_tally.h"
 #include "store/azure_blob/container.h"
 #include "store/azure_blob/credential_source.h"
 #include "store/objects/retry.h"
@@ -21,8 +22,9 @@ struct StoreOptions {
   std::string endpoint;       // empty: that of a connection string, or Azure's own
   size_t page = kMostInPage;  // blobs in a page of a list
   RetryLimits limits;
-  Duration first_byte = seconds(30);  // of an answer
-  std::stop_token stop;               // ends all waits
+  Duration first_byte = seconds(30);             // of an answer
+  std::stop_token stop;                          // ends all waits
+  std::shared_ptr<AnswerTally> tally = nullptr;  // none: one of its own
 };
 
 // Asks nobody yet. kInvalid, kPermission: what the user has to mend, in words.

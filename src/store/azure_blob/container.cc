@@ -44,7 +44,8 @@ Container::Container(ContainerOptions options, Server server, std::unique_ptr<Ht
       server_(std::move(server)),
       client_(std::move(client)),
       credentials_(std::move(source), options_.stop, options_.clock),
-      asker_(options_.address.Url(""), options_.limits, options_.clock, options_.stop),
+      asker_(options_.address.Url(""), options_.limits, options_.clock, options_.stop,
+             options_.tally),
       on_stop_(options_.stop, [this] { client_->Cancel(); }) {}
 
 Answered Container::Send(const Question& question, const Proof& proof) {

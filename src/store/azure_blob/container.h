@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/http/client.h"
 #include "base/time.h"
+#include "store/answer_tally.h"
 #include "store/azure_blob/address.h"
 #include "store/azure_blob/credentials.h"
 #include "store/azure_blob/failure.h"
@@ -43,6 +44,7 @@ struct ContainerOptions {
   Duration first_byte = seconds(30);  // of its answer
   std::shared_ptr<const Clock> clock;
   std::stop_token stop;
+  std::shared_ptr<AnswerTally> tally = nullptr;  // none: one of its own
 };
 
 // What is there under a name.

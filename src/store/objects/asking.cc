@@ -66,8 +66,12 @@ Answered SendInto(HttpClient& client, HttpCall& call, Duration deadline, std::sp
 }
 
 Asker::Asker(std::string where, RetryLimits limits, std::shared_ptr<const Clock> clock,
-             std::stop_token stop)
-    : where_(std::move(where)), limits_(limits), clock_(std::move(clock)), stop_(std::move(stop)) {}
+             std::stop_token stop, std::shared_ptr<AnswerTally> tally)
+    : where_(std::move(where)),
+      limits_(limits),
+      clock_(std::move(clock)),
+      stop_(std::move(stop)),
+      tally_(tally ? std::move(tally) : std::make_shared<AnswerTally>()) {}
 
 void Asker::TellThatItWaits(Outcome outcome) {
   const int64_t now = clock_->Now().time_since_epoch().count();
@@ -94,8 +98,7 @@ Result<HttpResponse> Asker::Ask(const Steps& steps) {
     if (stop.stop_requested()) return stopped;
     if (!proved.ok()) return proved.error().With(where_);
     Answered answered = steps.send();
-    if (answered.outcome == Outcome::kThrottled) ++throttled_;
-    if (answered.response.ok()) ++answers_;
+    if (answered.response.ok()) tally_->Add(answered.outcome == Outcome::kThrottled);
     if (answered.outcome == Outcome::kDone) return std::move(answered.response);
     std::optional<Duration> after;
     if (answered.response.ok()) after = ParseRetryAfter(answered.response->Header("Retry-After"));

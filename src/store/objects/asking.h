@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/http/client.h"
 #include "base/time.h"
+#include "store/answer_tally.h"
 #include "store/objects/refusal.h"
 #include "store/objects/retry.h"
 #include "store/store.h"
@@ -55,13 +56,14 @@ class Asker {
     std::stop_token stop = {};
   };
 
-  // `where`: the server's place, for messages.
+  // `where`: the server's place, for messages. `tally`: what counts its answers; none: one of its
+  // own.
   Asker(std::string where, RetryLimits limits, std::shared_ptr<const Clock> clock,
-        std::stop_token stop);
+        std::stop_token stop, std::shared_ptr<AnswerTally> tally = nullptr);
 
   // An answer 2xx. Errors: what `prove` and `explain` say, and kUnavailable after a stop.
   Result<HttpResponse> Ask(const Steps& steps);
-  AnswerCounts CountAnswers() const { return {answers_.load(), throttled_.load()}; }
+  AnswerCounts CountAnswers() const { return tally_->Counts(); }
 
  private:
   void TellThatItWaits(Outcome outcome);
@@ -70,8 +72,7 @@ class Asker {
   const RetryLimits limits_;
   const std::shared_ptr<const Clock> clock_;
   const std::stop_token stop_;
-  std::atomic<uint64_t> answers_{0};
-  std::atomic<uint64_t> throttled_{0};
+  const std::shared_ptr<AnswerTally> tally_;
   std::atomic<int64_t> told_{INT64_MIN};  // when the log said last that it waits
 };
 

@@ -47,7 +47,8 @@ Result<std::unique_ptr<Bucket>> Bucket::Make(BucketOptions options,
 Bucket::Bucket(BucketOptions options, std::unique_ptr<Credentials> credentials)
     : options_(std::move(options)),
       credentials_(std::move(credentials)),
-      asker_(options_.address.Url(""), options_.limits, options_.clock, options_.stop),
+      asker_(options_.address.Url(""), options_.limits, options_.clock, options_.stop,
+             options_.tally),
       on_stop_(options_.stop, [this] {
         const std::lock_guard lock(mutex_);
         if (current_) current_->client->Cancel();

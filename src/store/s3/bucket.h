@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/http/client.h"
 #include "base/time.h"
+#include "store/answer_tally.h"
 #include "store/objects/asking.h"
 #include "store/objects/object.h"
 #include "store/objects/retry.h"
@@ -50,6 +51,7 @@ struct BucketOptions {
   Duration first_byte = seconds(30);  // of its answer
   std::shared_ptr<const Clock> clock;
   std::stop_token stop;
+  std::shared_ptr<AnswerTally> tally = nullptr;  // none: one of its own
 };
 
 class Bucket final : public ObjectServer {

@@ -19,6 +19,7 @@ Result<std::unique_ptr<Bucket>> MakeBucket(const StoreOptions& options, const Su
   bucket.first_byte = options.first_byte;
   bucket.clock = clock;
   bucket.stop = options.stop;
+  bucket.tally = options.tally;
   if (const std::string file = around.Variable("AWS_CA_BUNDLE"); !file.empty()) {
     Result<std::string> pem = ReadTrimmed(file);
     if (!pem.ok()) return pem.error().With("AWS_CA_BUNDLE");
@@ -44,6 +45,7 @@ Result<std::unique_ptr<Bucket>> OpenBucket(const Wished& wished, std::stop_token
   options.keys = wished.keys;
   options.stop = std::move(stop);
   options.limits = limits;
+  options.tally = wished.tally;
   return MakeBucket(options, *around, std::make_shared<SystemClock>());
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/time.h"
+#include "store/answer_tally.h"
 #include "store/s3/address.h"
 #include "store/s3/bucket.h"
 #include "store/s3/credential_source.h"
@@ -23,8 +24,9 @@ struct StoreOptions {
   std::optional<Style> style;
   KeyFiles keys;  // without a folder: credentials as Surroundings has them
   RetryLimits limits;
-  Duration first_byte = seconds(30);  // of an answer
-  std::stop_token stop;               // ends all waits
+  Duration first_byte = seconds(30);             // of an answer
+  std::stop_token stop;                          // ends all waits
+  std::shared_ptr<AnswerTally> tally = nullptr;  // none: one of its own
 };
 
 // Asks nobody yet. kInvalid, kPermission: what the user has to mend, in words.

@@ -79,7 +79,7 @@ class UrlReader {
         address_(std::move(address)),
         urls_(std::move(urls)),
         clock_(std::move(clock)),
-        asker_(address_.Url(""), options_.limits, clock_, options_.stop),
+        asker_(address_.Url(""), options_.limits, clock_, options_.stop, options_.tally),
         on_stop_(options_.stop, [this] {
           const std::lock_guard lock(mutex_);
           for (auto& [server, client] : clients_) client->Cancel();
@@ -326,6 +326,7 @@ Result<std::unique_ptr<Store>> OpenUrlStore(const Wished& wished, std::shared_pt
   UrlStoreOptions options;
   options.url = wished.url;
   options.stop = std::move(stop);
+  options.tally = wished.tally;
   if (const std::string file = around->Variable("AWS_CA_BUNDLE"); !file.empty()) {
     Result<std::string> pem = ReadTrimmed(file);
     if (!pem.ok()) return pem.error().With("AWS_CA_BUNDLE");

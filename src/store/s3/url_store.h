@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/time.h"
+#include "store/answer_tally.h"
 #include "store/objects/retry.h"
 #include "store/store.h"
 #include "store/url_table.h"
@@ -20,8 +21,9 @@ struct UrlStoreOptions {
   std::string url;     // s3://bucket/prefix
   std::string ca_pem;  // trusted in place of the system's; may be empty
   RetryLimits limits;
-  Duration first_byte = seconds(30);  // of an answer
-  std::stop_token stop;               // ends all waits
+  Duration first_byte = seconds(30);             // of an answer
+  std::stop_token stop;                          // ends all waits
+  std::shared_ptr<AnswerTally> tally = nullptr;  // none: one of its own
 };
 
 // Asks nobody yet. Its calls, and the reads of its objects, are kUnavailable where the table has no

@@ -41,7 +41,7 @@ class FaultyStore:
     """`fault(asked)` runs on the request's thread, and says what becomes of it:
 
     None      it is passed on
-    "busy"    503, and it does not happen
+    "busy"    503, after `retry_after` seconds if that is set, and it does not happen
     "broken"  an error in an answer 200, and it does not happen
     "lost"    it happens, and the connection is closed without an answer
     "cut"     it happens, and the answer ends in its midst
@@ -54,6 +54,7 @@ class FaultyStore:
     def __init__(self, target):
         self.target = target
         self.fault = lambda asked: None
+        self.retry_after = None
         self.change = lambda asked, body: body
         self.asked = []
         self._lock = threading.Lock()
@@ -103,7 +104,8 @@ class FaultyStore:
         fault = self.fault(asked)
         if fault in ("busy", "broken"):
             status, answer = (503, BUSY) if fault == "busy" else (200, BROKEN)
-            self._answer(handler, status, answer, {}, False)
+            wait = {"Retry-After": str(self.retry_after)} if self.retry_after else {}
+            self._answer(handler, status, answer, wait if fault == "busy" else {}, False)
             return
         connection = http.client.HTTPConnection("127.0.0.1", self.target, timeout=PATIENCE)
         try:

@@ -4,7 +4,10 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "base/memory_file.h"
 #include "base/small_file.h"
@@ -13,6 +16,7 @@
 namespace parallelrun::cli {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -39,6 +43,30 @@ TEST(RunEventsAtTheEnd, TellWhatIsInTheFailuresAndWasNotTold) {
   const std::string said = Ended(logs.path());
   EXPECT_THAT(said, HasSubstr("\"message\":\"one\""));
   EXPECT_THAT(said, HasSubstr("\"message\":\"two\""));
+}
+
+TEST(RunEventsOfProgress, WhichStoreKeepsTheJobWaitingIsToldWhenItChanges) {
+  const Result<Fd> said = MemoryFile("events", "");
+  {
+    EventStream stream(said->get());
+    RunEvents events(&stream, Instant());
+    nlohmann::json progress = {{"state", "Running"}, {"storeWaits", ""}};
+    const auto tell = [&](const char* waits) {
+      progress["storeWaits"] = waits;
+      events.Progress(progress, Instant());
+      events.Progress(progress, Instant());
+    };
+    tell("");
+    tell("node 0: throttled by the store s3://box");
+    tell("");
+  }
+  std::istringstream lines(*ReadRange(said->get(), 0, size_t{1} << 20, "events"));
+  std::vector<std::string> told;
+  for (std::string line; std::getline(lines, line);) {
+    const nlohmann::json event = nlohmann::json::parse(line);
+    if (event.at("event") == "storeWaits") told.push_back(event.at("text").get<std::string>());
+  }
+  EXPECT_THAT(told, ElementsAre("node 0: throttled by the store s3://box", ""));
 }
 
 // Scripts may write to the logs: a pipe there would be waited for until somebody writes into it.

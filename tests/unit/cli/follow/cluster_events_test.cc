@@ -102,6 +102,26 @@ TEST_F(ClusterEventsTest, EachThingIsToldOnce) {
   EXPECT_EQ(told[3], (json{{"event", "warning"}, {"text", "rows hold line breaks"}}));
 }
 
+TEST_F(ClusterEventsTest, AStoreThatKeepsNodesWaitingIsToldWhenItChanges) {
+  const auto ready = [](const char* message) {
+    json job = Job("{}");
+    job["status"]["conditions"] = {
+        {{"type", "NodesReady"}, {"status", "True"}, {"reason", "AllReady"}, {"message", message}}};
+    return job;
+  };
+  for (int i = 0; i < 2; ++i) events_->Seen(ready("2 of 2 nodes are ready"), WallTime(), Instant());
+  for (int i = 0; i < 2; ++i) {
+    events_->Seen(ready("2 of 2 nodes are ready; node 0: throttled by the store s3://a; b"),
+                  WallTime(), Instant());
+  }
+  events_->Seen(ready("2 of 2 nodes are ready"), WallTime(), Instant());
+  const std::vector<json> told = Told();
+  ASSERT_EQ(told.size(), 2U);
+  EXPECT_EQ(told[0],
+            (json{{"event", "storeWaits"}, {"text", "node 0: throttled by the store s3://a; b"}}));
+  EXPECT_EQ(told[1], (json{{"event", "storeWaits"}, {"text", ""}}));
+}
+
 TEST_F(ClusterEventsTest, ProgressHasTheKeysOfALocalRun) {
   const json job = Job(R"({"phase": "Running", "nodes": {"ready": 2}, "progress": {
     "miniBatches": {"total": 9, "succeeded": 3, "failed": 1, "running": 2},

@@ -93,6 +93,19 @@ TEST(AdviceOn, WaitingForTheLastMiniBatches) {
   EXPECT_THAT(AdviceText(facts), Not(HasSubstr("waiting for others")));
 }
 
+TEST(AdviceOn, AStoreThatKeptNodesWaitingIsNamed) {
+  AdviceFacts facts = FactsOf({SumsOf(100, 100, 100, 10)});
+  facts.waits = Waits::Times{10, 0, 0, 2.5, "node 0: throttled by the store s3://photos"};
+  const std::string told =
+      "for 25 % of the processes' time a store kept them waiting; the last time node 0: throttled "
+      "by the store s3://photos";
+  EXPECT_THAT(AdviceText(facts), HasSubstr(told));
+  facts.async_mode = true;
+  EXPECT_THAT(AdviceText(facts), HasSubstr(told)) << "it is counted by the coordinator";
+  facts.waits->stores = 0.5;
+  EXPECT_THAT(AdviceText(facts), Not(HasSubstr("store")));
+}
+
 TEST(AdviceOn, ASlowProcessIsNamedWithItsFigures) {
   const Figures::Sums fast = SumsOf(50, 100, 101, 5.1);
   EXPECT_THAT(AdviceText(FactsOf({fast, SumsOf(10, 500, 501, 5.1), fast, fast})),

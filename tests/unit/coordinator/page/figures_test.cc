@@ -170,6 +170,19 @@ TEST(Waits, BehindTheLastResultNobodyWaitsForOthers) {
   EXPECT_DOUBLE_EQ(waits.times().all, 4 * 9);
 }
 
+TEST(Waits, NodesThatAStoreKeepsWaitingAreCountedWhateverTheyDo) {
+  Waits waits;
+  const Instant begin;
+  Waits::Look kept = LookOf(4, 10, true);
+  kept.kept_by_stores = 2;
+  kept.store = "node 1: throttled by the store s3://photos";
+  waits.Observe(kept, begin);
+  waits.Observe(LookOf(4, 10, true), begin + seconds(3));
+  waits.Observe(LookOf(4, 10, true), begin + seconds(5));
+  EXPECT_DOUBLE_EQ(waits.times().stores, 2 * 3);
+  EXPECT_EQ(waits.times().store, "node 1: throttled by the store s3://photos");
+}
+
 TEST(Waits, NobodyWaitsBeforeAProcessIsReadyOrWhileNothingIsGivenOut) {
   Waits waits;
   Waits::Look starts = LookOf(0, 0, false);

@@ -1,20 +1,20 @@
-#include "agent/objects/throttling.h"
+#include "store/throttling.h"
 
 #include <spdlog/fmt/fmt.h>
 
 #include "base/escape.h"
 
-namespace parallelrun::agent {
+namespace parallelrun::store {
 namespace {
 
 constexpr Duration kLasts = seconds(10);
 // A request that was refused is sent again after 15 s at most (store::RetryLimits).
 constexpr Duration kIsOver = seconds(30);
-constexpr size_t kMostThrottlingUrl = 150;
+constexpr size_t kMostUrl = 150;
 
 }  // namespace
 
-void Throttling::Saw(const std::string& url, const store::AnswerCounts& until_now, WallTime now) {
+void Throttling::Saw(const std::string& url, const AnswerCounts& until_now, WallTime now) {
   Seen& seen = stores_[url];
   if (until_now.throttled == seen.throttled) return;
   if (seen.throttled == 0 || now - seen.last > kIsOver) seen.first = now;
@@ -26,10 +26,10 @@ std::string Throttling::Text(WallTime now) const {
   for (const auto& [url, seen] : stores_) {
     if (seen.throttled == 0 || now - seen.last > kIsOver) continue;
     if (seen.last - seen.first < kLasts) continue;
-    return fmt::format("throttled by the store {} since {}", Printable(url, kMostThrottlingUrl),
+    return fmt::format("throttled by the store {} since {}", Printable(url, kMostUrl),
                        Rfc3339(seen.first));
   }
   return "";
 }
 
-}  // namespace parallelrun::agent
+}  // namespace parallelrun::store

@@ -1,4 +1,4 @@
-// Throttling knows which store wants fewer requests of this node, and since when. A large store
+// Throttling knows which store wants fewer requests of this process, and since when. A large store
 // says so now and then, for seconds, while it grows: that is no news. One that keeps saying so is
 // why a job is slow, which its progress must tell. Pure; not thread-safe.
 #pragma once
@@ -10,12 +10,12 @@
 #include "base/time.h"
 #include "store/store.h"
 
-namespace parallelrun::agent {
+namespace parallelrun::store {
 
 class Throttling {
  public:
   // What the store at `url` has answered until now. Asked for each second or so.
-  void Saw(const std::string& url, const store::AnswerCounts& until_now, WallTime now);
+  void Saw(const std::string& url, const AnswerCounts& until_now, WallTime now);
   // For people; empty while no store throttles, or none for long.
   std::string Text(WallTime now) const;
 
@@ -28,4 +28,4 @@ class Throttling {
   std::map<std::string, Seen> stores_;  // by URL
 };
 
-}  // namespace parallelrun::agent
+}  // namespace parallelrun::store

@@ -1,8 +1,8 @@
-#include "agent/objects/throttling.h"
+#include "store/throttling.h"
 
 #include <gtest/gtest.h>
 
-namespace parallelrun::agent {
+namespace parallelrun::store {
 namespace {
 
 constexpr WallTime kTen{seconds(1795255200)};  // 2026-11-21T10:00:00Z
@@ -57,4 +57,4 @@ TEST(ThrottlingTest, WhatIsToldIsBoundedAndEscaped) {
 }
 
 }  // namespace
-}  // namespace parallelrun::agent
+}  // namespace parallelrun::store
