@@ -1,4 +1,4 @@
-// How many requests a node has under way at its stores at once. What small objects cost is a round
+// How many requests a node has under way at a store at once. What small objects cost is a round
 // trip each, so more requests are more objects a second, until a store has no more to give and
 // throttles: then half as many are less than it gives, and one more each second finds out how much
 // that is by now. Pure: time is passed in; not thread-safe.
@@ -18,7 +18,7 @@ class Connections {
   static constexpr size_t kFirst = 16;
   static constexpr size_t kMost = 64;
 
-  // What all stores have answered until now; `busy`: all that are allowed are in use.
+  // What the store has answered until now; `busy`: all that are allowed are in use.
   void Saw(const store::AnswerCounts& until_now, bool busy, Instant now);
   size_t allowed() const { return allowed_; }
 

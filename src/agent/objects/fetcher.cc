@@ -18,6 +18,7 @@
 #include "agent/objects/object_files.h"
 #include "agent/objects/parts.h"
 #include "agent/objects/planned_object.h"
+#include "agent/objects/store_slots.h"
 #include "agent/objects/store_trouble.h"
 #include "base/escape.h"
 #include "base/join_threads.h"
@@ -64,6 +65,12 @@ std::string Below(const store::Store& store, const job::ObjectName& object) {
   return object.location.substr(store.Location("").size() + 1);
 }
 
+// Of its file.
+uint64_t RoomFor(const job::ObjectName& object, const std::string& name,
+                 const store::Object& found) {
+  return RoomOf(name, object.range.whole() ? found.found().size : object.range.length);
+}
+
 // What was planned, without a request, which would take as long as a small object itself; nothing
 // where that cannot be.
 std::unique_ptr<store::Object> Unseen(store::Store& store, const job::ObjectName& object) {
@@ -98,15 +105,15 @@ struct ObjectFetcher::Shared {
   const OpenStore open;
   const OnEnd on_end;
   const OnUrlEnded on_url_ended;
+  std::function<void()> on_more_allowed;  // on the loop's thread; set before any thread begins
   std::shared_ptr<bool> alive = std::make_shared<bool>(true);  // on the loop's thread
   std::stop_source stop;                                       // asked for with the mutex
 
   std::mutex mutex;  // guards what follows; nobody waits for a disk or a store with it
   std::condition_variable changed;
-  std::condition_variable more_allowed;  // connections
-  std::optional<Status> begun;           // whether the folder could be made, once that is known
-  size_t threads = 0;                    // that have not ended
-  size_t idle = 0;                       // of those that are allowed to work
+  std::optional<Status> begun;  // whether the folder could be made, once that is known
+  size_t threads = 0;           // that have not ended
+  bool asks_for_threads = false;
   Cache cache;
   std::map<Key, std::string> works;  // of those that want objects
   LeaseUrls urls{stores};
@@ -119,7 +126,7 @@ struct ObjectFetcher::Shared {
   };
   std::map<Cache::Number, Large> large;  // whose parts are being fetched
   Parts parts;
-  Connections connections;
+  StoreSlots slots;
   StoreTrouble trouble;
   store::Throttling throttling;
 
@@ -133,6 +140,11 @@ struct ObjectFetcher::Shared {
     job::ByteRange bytes{};                           // that these have
   };
 
+  struct Task {
+    Cache::Step step;
+    bool has_slot = false;  // of its store: it may ask it
+  };
+
   // With the mutex.
   void Begin(const Cache::Step& step);
   void TellEnds();
@@ -140,9 +152,15 @@ struct ObjectFetcher::Shared {
   void End(const Cache::Step& step, Done done);
   bool AskForUrls(Cache::Number number);
   void BeginParts(Large whole, const job::ByteRange& bytes);
-  void CountAnswers();
+  std::optional<Task> NextTask();
+  std::optional<Parts::Part> NextPart();  // with its slot
+  bool Park(const Cache::Step& step);
+  void CountAnswers(const std::string& name);
+  // Of a request that has ended.
+  void GiveBack(const std::string& name);
 
   // Without it: these wait.
+  std::optional<Done> LookUnasked(const Cache::Step& step);
   Done Do(const Cache::Step& step, std::unique_ptr<store::Object> object);
   Done Fetch(const Cache::Step& step, const std::string& name,
              std::unique_ptr<store::Object> object);
@@ -151,7 +169,9 @@ struct ObjectFetcher::Shared {
   Result<store::Store*> StoreOf(const std::string& name);
   void Remove(Cache::Number number);
 
-  // With it at the begin and at the end, and without it in between.
+  // With it at the begin and at the end, and without it in between. False: nothing came of it, as
+  // its store allows no more requests now.
+  bool Run(Task task, std::unique_lock<std::mutex>& lock);
   void ReadPart(const Parts::Part& part, std::unique_lock<std::mutex>& lock);
 };
 
@@ -241,16 +261,50 @@ void ObjectFetcher::Shared::PauseAfter(const Status& status) {
   store::Pause(kPause, stop.get_token());
 }
 
-void ObjectFetcher::Shared::CountAnswers() {
-  store::AnswerCounts all;
-  for (const auto& [name, store] : opened) {
-    const store::AnswerCounts some = store->CountAnswers();
-    all.all += some.all;
-    all.throttled += some.throttled;
+// Removals ask no store, and a look is first tried without: most need no answer.
+std::optional<ObjectFetcher::Shared::Task> ObjectFetcher::Shared::NextTask() {
+  while (std::optional<Cache::Step> parked = slots.TakeParked()) {
+    if (cache.Wanted(parked->number)) return Task{std::move(*parked), true};
+    slots.GiveBack(parked->object.store);
+    cache.Again(parked->number);  // which forgets it
   }
-  const size_t before = connections.allowed();
-  connections.Saw(all, idle == 0, SystemClock().Now());
-  if (connections.allowed() > before) more_allowed.notify_all();
+  while (std::optional<Cache::Step> step = cache.Next()) {
+    if (step->kind != Cache::Step::Kind::kFetch) return Task{std::move(*step)};
+    if (slots.Take(step->object.store)) return Task{std::move(*step), true};
+    slots.Park(*step);
+  }
+  return std::nullopt;
+}
+
+// False: too many looks wait already, and it is to be looked at later.
+bool ObjectFetcher::Shared::Park(const Cache::Step& step) {
+  trouble.EndsUnasked(step.number);
+  if (slots.Park(step)) return true;
+  cache.Again(step.number);
+  return false;
+}
+
+std::optional<Parts::Part> ObjectFetcher::Shared::NextPart() {
+  std::optional<Parts::Part> part = parts.Next(
+      [this](uint64_t number) { return slots.AnyFree(large.at(number).step.object.store); });
+  if (part) slots.Take(large.at(part->number).step.object.store);
+  return part;
+}
+
+void ObjectFetcher::Shared::CountAnswers(const std::string& name) {
+  const auto store = opened.find(name);
+  if (store == opened.end()) return;
+  slots.Saw(name, store->second->CountAnswers(), SystemClock().Now());
+  if (slots.allowed() <= threads || stop.stop_requested()) return;
+  if (std::exchange(asks_for_threads, true)) return;
+  loop.Post([alive = alive, call = &on_more_allowed] {
+    if (*alive) (*call)();
+  });
+}
+
+void ObjectFetcher::Shared::GiveBack(const std::string& name) {
+  CountAnswers(name);
+  slots.GiveBack(name);
 }
 
 void ObjectFetcher::Shared::BeginParts(Large whole, const job::ByteRange& bytes) {
@@ -262,6 +316,7 @@ void ObjectFetcher::Shared::BeginParts(Large whole, const job::ByteRange& bytes)
 void ObjectFetcher::Shared::ReadPart(const Parts::Part& part, std::unique_lock<std::mutex>& lock) {
   const auto found = large.find(part.number);  // it stays until its last part has ended
   const Large& one = found->second;
+  const std::string store = one.step.object.store;
   lock.unlock();
   Status read = files.WritePart(part.number, one.name, *one.object, part.range);
   lock.lock();
@@ -270,7 +325,7 @@ void ObjectFetcher::Shared::ReadPart(const Parts::Part& part, std::unique_lock<s
     Begin(one.step);
   }
   const std::optional<Status> ended = parts.End(part.number, std::move(read));
-  if (!ended) return;
+  if (!ended) return GiveBack(store);
   const Large whole = std::move(large.extract(found).mapped());
   Done done{*ended};
   if (!ended->ok()) {
@@ -280,7 +335,21 @@ void ObjectFetcher::Shared::ReadPart(const Parts::Part& part, std::unique_lock<s
     PauseAfter(done.status);
     lock.lock();
   }
+  GiveBack(store);
   End(whole.step, std::move(done));
+}
+
+// A look that asks nobody, or why there is none; nothing: the store has to be asked.
+std::optional<ObjectFetcher::Shared::Done> ObjectFetcher::Shared::LookUnasked(
+    const Cache::Step& step) {
+  const Result<store::Store*> store = StoreOf(step.object.store);
+  if (!store.ok()) return Done{store.error()};
+  const Result<std::string> name = NameOf(**store, step.object);
+  if (!name.ok()) return Done{name.error()};
+  std::unique_ptr<store::Object> unseen = Unseen(**store, step.object);
+  if (!unseen) return std::nullopt;
+  const uint64_t room = RoomFor(step.object, *name, *unseen);
+  return Done{{}, std::move(unseen), room, false};
 }
 
 ObjectFetcher::Shared::Done ObjectFetcher::Shared::Do(const Cache::Step& step,
@@ -290,17 +359,40 @@ ObjectFetcher::Shared::Done ObjectFetcher::Shared::Do(const Cache::Step& step,
   if (!store.ok()) return {store.error()};
   const Result<std::string> name = NameOf(**store, step.object);
   if (!name.ok()) return {name.error()};
-  if (step.kind == Cache::Step::Kind::kFetch) {
-    return Fetch(step, *name, std::move(object));
-  }
-  const auto looked = [&](std::unique_ptr<store::Object> found, bool asked) {
-    const job::ByteRange& range = step.object.range;
-    const uint64_t room = RoomOf(*name, range.whole() ? found->found().size : range.length);
-    return Done{{}, std::move(found), room, asked};
-  };
-  if (auto unseen = Unseen(**store, step.object)) return looked(std::move(unseen), false);
+  if (step.kind == Cache::Step::Kind::kFetch) return Fetch(step, *name, std::move(object));
   Result<std::unique_ptr<store::Object>> found = OpenPlanned(**store, step.object, kListedAgain);
-  return found.ok() ? looked(std::move(*found), true) : Done{found.error()};
+  if (!found.ok()) return {found.error()};
+  const uint64_t room = RoomFor(step.object, *name, **found);
+  return {{}, std::move(*found), room};
+}
+
+bool ObjectFetcher::Shared::Run(Task task, std::unique_lock<std::mutex>& lock) {
+  const Cache::Step& step = task.step;
+  std::unique_ptr<store::Object> object;
+  if (auto looked = objects.extract(step.number)) object = std::move(looked.mapped());
+  std::optional<Done> done;
+  if (!begun->ok()) done = Done{*begun};
+  if (!done) Begin(step);
+  if (!done && step.kind == Cache::Step::Kind::kLook && !task.has_slot) {
+    lock.unlock();
+    done = LookUnasked(step);
+    if (done) PauseAfter(done->status);
+    lock.lock();
+    if (!done && !slots.Take(step.object.store)) {
+      if (!Park(step)) changed.wait(lock);
+      return false;
+    }
+    task.has_slot = !done;
+  }
+  if (!done) {
+    lock.unlock();
+    done = Do(step, std::move(object));
+    PauseAfter(done->status);
+    lock.lock();
+  }
+  if (task.has_slot) GiveBack(step.object.store);
+  End(step, std::move(*done));
+  return true;
 }
 
 void ObjectFetcher::Shared::End(const Cache::Step& step, Done done) {
@@ -358,38 +450,18 @@ void ObjectFetcher::Work(Shared& shared, size_t index) {
   shared.changed.notify_all();
   shared.changed.wait(lock, [&] { return shared.begun || stop.stop_requested(); });
   while (!stop.stop_requested()) {
-    if (index >= shared.connections.allowed()) {
-      shared.more_allowed.wait(lock);
-      continue;
-    }
-    const auto part = index < kOfParts ? shared.parts.Next() : std::nullopt;
-    if (part) {
+    if (const auto part = index < kOfParts ? shared.NextPart() : std::nullopt) {
       shared.ReadPart(*part, lock);
-      shared.CountAnswers();
-      shared.TellEnds();
-      shared.changed.notify_all();
-      continue;
+    } else {
+      std::optional<Shared::Task> task = shared.NextTask();
+      shared.TellEnds();  // a mini-batch may be too large
+      if (!task) {
+        shared.changed.wait(lock);
+        continue;
+      }
+      // Whoever has done nothing wakes nobody: two of them would wake each other for ever.
+      if (!shared.Run(std::move(*task), lock)) continue;
     }
-    const std::optional<Cache::Step> step = shared.cache.Next();
-    shared.TellEnds();  // a mini-batch may be too large
-    if (!step) {
-      ++shared.idle;
-      shared.changed.wait(lock);
-      --shared.idle;
-      continue;
-    }
-    std::unique_ptr<store::Object> object;
-    if (auto looked = shared.objects.extract(step->number)) object = std::move(looked.mapped());
-    Shared::Done done{*shared.begun};
-    if (done.status.ok()) {
-      shared.Begin(*step);
-      lock.unlock();
-      done = shared.Do(*step, std::move(object));
-      shared.PauseAfter(done.status);
-      lock.lock();
-    }
-    shared.End(*step, std::move(done));
-    shared.CountAnswers();
     shared.TellEnds();
     shared.changed.notify_all();
   }
@@ -405,6 +477,7 @@ ObjectFetcher::ObjectFetcher(EventLoop& loop, std::shared_ptr<Files> files, std:
     : shared_(std::make_shared<Shared>(loop, std::move(files), std::move(folder), std::move(stores),
                                        bytes, std::move(open), std::move(on_end),
                                        std::move(on_url_ended))) {
+  shared_->on_more_allowed = [this] { Grow(); };
   Grow();
 }
 
@@ -412,7 +485,8 @@ void ObjectFetcher::Grow() {
   size_t allowed = 0;
   {
     const std::lock_guard lock(shared_->mutex);
-    allowed = std::max(threads_.size(), shared_->connections.allowed());
+    shared_->asks_for_threads = false;
+    allowed = std::max(threads_.size(), shared_->slots.allowed());
     shared_->threads += allowed - threads_.size();
   }
   for (size_t i = threads_.size(); i < allowed; ++i) {
@@ -428,13 +502,11 @@ bool ObjectFetcher::Finish(Duration limit) {
     shared_->stop.request_stop();
   }
   shared_->changed.notify_all();
-  shared_->more_allowed.notify_all();
   *shared_->alive = false;
   return JoinOrLeaveAll(threads_, limit);
 }
 
 void ObjectFetcher::Want(Key key, std::string work) {
-  Grow();
   Result<std::vector<job::ObjectName>> objects = job::ObjectsOf(work);
   const std::lock_guard lock(shared_->mutex);
   if (!objects.ok()) return shared_->Post(key, objects.error());
@@ -456,13 +528,18 @@ void ObjectFetcher::TakeUrls(Key key, const job::ObjectUrls& urls) {
 }
 
 std::string ObjectFetcher::StoreWait() {
-  Grow();
   const std::lock_guard lock(shared_->mutex);
-  shared_->CountAnswers();
   const WallTime now = SystemClock().WallNow();
+  std::map<std::string, store::AnswerCounts> by_url;  // two of a job may be one, with other keys
   for (const auto& [name, store] : shared_->opened) {
-    shared_->throttling.Saw(store->Location(""), store->CountAnswers(), now);
+    shared_->CountAnswers(name);
+    const store::AnswerCounts counts = store->CountAnswers();
+    store::AnswerCounts& all = by_url[store->Location("")];
+    all.all += counts.all;
+    all.throttled += counts.throttled;
   }
+  for (const auto& [url, counts] : by_url) shared_->throttling.Saw(url, counts, now);
+  shared_->changed.notify_all();  // a store may allow more by now
   const std::string throttled = shared_->throttling.Text(now);
   return throttled.empty() ? shared_->trouble.Lasting(now) : throttled;
 }

@@ -81,7 +81,7 @@ class ObjectFetcher {
  private:
   struct Shared;  // by the threads
   static void Work(Shared& shared, size_t index);
-  // As many threads as connections are allowed by now.
+  // As many threads as requests are allowed by now.
   void Grow();
 
   const std::shared_ptr<Shared> shared_;

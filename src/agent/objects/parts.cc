@@ -9,9 +9,10 @@ void Parts::Add(uint64_t number, const job::ByteRange& range) {
   objects_[number] = {range.offset, range.offset + range.length, 0, {}};
 }
 
-std::optional<Parts::Part> Parts::Next() {
+std::optional<Parts::Part> Parts::Next(const std::function<bool(uint64_t number)>& may) {
   for (auto& [number, object] : objects_) {
     if (object.next == object.end || object.at_work == kAtOnce) continue;
+    if (may && !may(number)) continue;
     const uint64_t length = std::min(kBytes, object.end - object.next);
     ++object.at_work;
     return Part{number, {std::exchange(object.next, object.next + length), length}};

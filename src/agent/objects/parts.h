@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 
@@ -26,8 +27,9 @@ class Parts {
 
   // These bytes of an object are to be read, at least one.
   void Add(uint64_t number, const job::ByteRange& range);
-  // Nothing: none is left, or as many as may be are being read.
-  std::optional<Part> Next();
+  // Nothing: none is left, or as many as may be are being read. `may`: of an object, whether its
+  // store may be asked now; none: each.
+  std::optional<Part> Next(const std::function<bool(uint64_t number)>& may = nullptr);
   // A part of that object was read, or why not. Nothing: it has others. Else it is over, and how:
   // by the first error of a part, behind which none is begun.
   std::optional<Status> End(uint64_t number, Status status);

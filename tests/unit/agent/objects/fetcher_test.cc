@@ -114,9 +114,13 @@ class ObjectFetcherTest : public ::testing::Test {
     store.urls = urls_;
     store.name = "bucket";
     store.wished.url = "memory://bucket";
+    JobStore other;
+    other.name = "other";
+    other.wished.url = "memory://other";
     fetcher_ = std::make_unique<ObjectFetcher>(
-        loop_, disk_, "/work/objects-0", std::vector<JobStore>{store}, cache_bytes,
-        [this, objects = objects_](const JobStore&, std::stop_token stop) {
+        loop_, disk_, "/work/objects-0", std::vector<JobStore>{store, other}, cache_bytes,
+        [this, objects = objects_](const JobStore& of, std::stop_token stop) {
+          if (of.name == "other") return Result(objects->Open("memory://other", std::move(stop)));
           if (gone_) {
             return Result<std::unique_ptr<store::Store>>(
                 Error{Code::kUnavailable, "memory://bucket: connection refused"});
@@ -143,11 +147,13 @@ class ObjectFetcherTest : public ::testing::Test {
   }
   // Work of one file.
   std::string WorkOf(const std::string& name) { return WorkOf(name, VersionOf(name)); }
-  static std::string WorkOf(const std::string& name, const std::string& version) {
-    job::FilesChunk files{1, "memory://bucket", name, {}};
+  static std::string WorkOf(const std::string& name, const std::string& version,
+                            const std::string& store = "bucket") {
+    const std::string root = "memory://" + store;
+    job::FilesChunk files{1, root, name, {}};
     files.versions = {version};
     std::string record;
-    job::EncodeRecord(job::PlanChunkRecord{0, 1, 0, files, "bucket"}, record);
+    job::EncodeRecord(job::PlanChunkRecord{0, 1, 0, files, store}, record);
     return job::WorkMaker::FromRecord(std::move(record))->Make(0);
   }
   void Want(Key key, const std::string& name) { fetcher_->Want(key, WorkOf(name)); }
@@ -452,6 +458,43 @@ TEST_F(ObjectFetcherTest, OfAStoreThatThrottlesHalfAsManyAreReadAtOnce) {
   open = true;
   for (Key key = 1; key <= 20; ++key) EXPECT_TRUE(Await(key).ok()) << key;
   EXPECT_EQ(most, kHalf);
+}
+
+// One figure for all would be used up by what hangs.
+TEST_F(ObjectFetcherTest, AStoreThatThrottlesHoldsUpNothingOfAnother) {
+  unseen_ = 10;
+  throttled_ = 1;
+  std::atomic<bool> open = true;
+  std::atomic<int> reading = 0;
+  on_read_ = [&](uint64_t) {
+    ++reading;
+    const auto until = std::chrono::steady_clock::now() + kLong;
+    while (!open && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+    return Status();
+  };
+  Begin(kRoom);
+  Put("0", 10);
+  Want(100, "0");
+  ASSERT_TRUE(Await(100).ok());
+  open = false;
+  for (Key key = 1; key <= 40; ++key) {
+    Put(std::to_string(key), 10);
+    Want(key, std::to_string(key));
+  }
+  const auto until = std::chrono::steady_clock::now() + kLong;
+  while (reading < 1 + 8 && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+  const auto of_other = objects_->Open("memory://other");
+  for (Key key = 41; key <= 60; ++key) {
+    const std::string name = std::to_string(key);
+    objects_->Put("memory://other/" + name, name);
+    const auto opened = of_other->Open(name);
+    const std::string version((*opened)->found().version.bytes());
+    fetcher_->Want(key, WorkOf(name, version, "other"));
+  }
+  for (Key key = 41; key <= 60; ++key) EXPECT_TRUE(Await(key).ok()) << key;
+  EXPECT_EQ(reading, 1 + 8) << "of the first store, as many as it allows";
+  open = true;
+  for (Key key = 1; key <= 40; ++key) EXPECT_TRUE(Await(key).ok()) << key;
 }
 
 TEST_F(ObjectFetcherTest, ALargeObjectThatChangesMeanwhileIsNamedAndLeavesNothing) {
