@@ -36,8 +36,10 @@ RunEnd::Options OptionsOfEnd(const ServerOptions& options) {
 ObjectUrls* UrlsOf(std::optional<ObjectUrls>& urls, const ServerOptions& options, EventLoop& loop,
                    const Clock& clock) {
   if (options.signed_stores.empty()) return nullptr;
-  return &urls.emplace(options.signed_stores, options.side_inputs, loop, clock,
-                       store::OpenUrlSigner);
+  const auto open = [life = options.url_life](const store::Wished& wished, std::stop_token stop) {
+    return store::OpenUrlSigner(wished, std::move(stop), life);
+  };
+  return &urls.emplace(options.signed_stores, options.side_inputs, loop, clock, open);
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "output/publisher.h"
 #include "output/result_manifest.h"
 #include "plan/planner.h"
+#include "store/url_signer.h"
 #include "store/wished.h"
 
 namespace parallelrun::coordinator {
@@ -44,6 +45,7 @@ struct ServerOptions {
   std::map<std::string, store::Wished> stores;  // how each is asked, by name
   // Those of them whose objects nodes read by URLs that are signed here.
   std::map<std::string, store::Wished> signed_stores;
+  Duration url_life = store::kUrlLife;      // of these
   std::vector<job::SideInput> side_inputs;  // those in stores
   std::vector<std::string> forbidden;       // folders that the listing must not meet
   bool page = false;                        // the live page is served

@@ -34,8 +34,9 @@ Result<std::unique_ptr<Store>> OpenObjectStore(const Wished& wished, std::stop_t
 
 bool SignsUrls(std::string_view url) { return IsS3(url); }
 
-Result<std::unique_ptr<UrlSigner>> OpenUrlSigner(const Wished& wished, std::stop_token stop) {
-  return s3::OpenUrlSigner(wished, std::move(stop));
+Result<std::unique_ptr<UrlSigner>> OpenUrlSigner(const Wished& wished, std::stop_token stop,
+                                                 Duration life) {
+  return s3::OpenUrlSigner(wished, std::move(stop), life);
 }
 
 Result<std::unique_ptr<Store>> OpenUrlStore(const Wished& wished, std::shared_ptr<UrlTable> urls,

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/time.h"
 #include "store/store.h"
 #include "store/url_signer.h"
 #include "store/url_table.h"
@@ -30,7 +31,8 @@ Result<std::unique_ptr<Store>> OpenObjectStore(const Wished& wished, std::stop_t
 bool SignsUrls(std::string_view url);
 // For such a store alone: by which the one who has the keys signs, and by which whoever has none
 // reads. Each asks nobody yet; errors as those of OpenObjectStore.
-Result<std::unique_ptr<UrlSigner>> OpenUrlSigner(const Wished& wished, std::stop_token stop);
+Result<std::unique_ptr<UrlSigner>> OpenUrlSigner(const Wished& wished, std::stop_token stop,
+                                                 Duration life = kUrlLife);
 Result<std::unique_ptr<Store>> OpenUrlStore(const Wished& wished, std::shared_ptr<UrlTable> urls,
                                             std::stop_token stop);
 

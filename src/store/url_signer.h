@@ -16,7 +16,7 @@ struct SignedUrl {
   Duration life;  // from now on, by the clock of whoever signed
 };
 
-// No URL is good for longer.
+// No URL is good for longer, and each for as long where nobody says less.
 inline constexpr Duration kUrlLife = seconds(30 * 60);
 
 class UrlSigner {

@@ -156,6 +156,8 @@ Result<CoordinatorConfig> FromObject(const json& object) {
   config.termination_message = in.TextOr("terminationMessage", "");
   config.page = in.BooleanOr("page", false);
   config.presign = in.BooleanOr("presign", false);
+  const auto most_life = static_cast<uint64_t>(ToSeconds(store::kUrlLife));
+  config.url_life = seconds(in.UnsignedOr("urlSeconds", most_life, most_life));
   config.ownerless_limit = seconds(in.UnsignedOr("ownerlessSeconds", UINT32_MAX, 24 * 3600));
   if (!in.status().ok()) return in.status().error();
 

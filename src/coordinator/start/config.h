@@ -14,6 +14,7 @@
 #include "base/time.h"
 #include "coordinator/start/layout.h"
 #include "job/side_inputs.h"
+#include "store/url_signer.h"
 
 namespace parallelrun::coordinator {
 
@@ -37,6 +38,7 @@ struct CoordinatorConfig {
   std::string termination_message;  // file that gets the last words as JSON; empty: none
   bool page = false;                // the live page is served
   bool presign = false;             // nodes have no keys of stores, but URLs that are signed here
+  Duration url_life = store::kUrlLife;  // of these
   Duration ownerless_limit = std::chrono::hours(24);
   std::string ready_file;  // made once it serves; empty: none. Of the command line
 

@@ -203,6 +203,7 @@ ServerOptions OptionsOf(const CoordinatorConfig& config, const JobLayout& layout
   options.inputs = layout.inputs;
   options.forbidden = layout.forbidden;
   options.stores = layout.stores;
+  options.url_life = config.url_life;
   for (const api::ObjectStore& store : config.job.spec.stores) {
     if (!NodesReadByUrls(config, store)) continue;
     options.signed_stores[store.name] = layout.stores.at(store.name);

@@ -20,8 +20,8 @@ RetryLimits BriefLimits() {
 
 class S3UrlSigner final : public UrlSigner {
  public:
-  explicit S3UrlSigner(std::unique_ptr<Bucket> bucket)
-      : bucket_(std::move(bucket)), root_("s3://" + bucket_->address().bucket + "/") {}
+  S3UrlSigner(std::unique_ptr<Bucket> bucket, Duration life)
+      : bucket_(std::move(bucket)), root_("s3://" + bucket_->address().bucket + "/"), life_(life) {}
 
   Result<SignedUrl> Sign(const std::string& location, const Version& version) override {
     if (!location.starts_with(root_)) {
@@ -35,12 +35,13 @@ class S3UrlSigner final : public UrlSigner {
       if (!found.ok() && found.error().code == Code::kUnavailable) return found.error();
       asked_ = true;
     }
-    return bucket_->SignUrl(key, EtagOf(version), kUrlLife);
+    return bucket_->SignUrl(key, EtagOf(version), life_);
   }
 
  private:
   const std::unique_ptr<Bucket> bucket_;
   const std::string root_;
+  const Duration life_;
   std::atomic<bool> asked_ = false;
 };
 
@@ -48,16 +49,18 @@ class S3UrlSigner final : public UrlSigner {
 
 Result<std::unique_ptr<UrlSigner>> MakeUrlSigner(const StoreOptions& options,
                                                  const Surroundings& around,
-                                                 std::shared_ptr<const Clock> clock) {
+                                                 std::shared_ptr<const Clock> clock,
+                                                 Duration life) {
   Result<std::unique_ptr<Bucket>> bucket = MakeBucket(options, around, std::move(clock));
   if (!bucket.ok()) return bucket.error();
-  return std::unique_ptr<UrlSigner>(std::make_unique<S3UrlSigner>(std::move(*bucket)));
+  return std::unique_ptr<UrlSigner>(std::make_unique<S3UrlSigner>(std::move(*bucket), life));
 }
 
-Result<std::unique_ptr<UrlSigner>> OpenUrlSigner(const Wished& wished, std::stop_token stop) {
+Result<std::unique_ptr<UrlSigner>> OpenUrlSigner(const Wished& wished, std::stop_token stop,
+                                                 Duration life) {
   Result<std::unique_ptr<Bucket>> bucket = OpenBucket(wished, std::move(stop), BriefLimits());
   if (!bucket.ok()) return bucket.error();
-  return std::unique_ptr<UrlSigner>(std::make_unique<S3UrlSigner>(std::move(*bucket)));
+  return std::unique_ptr<UrlSigner>(std::make_unique<S3UrlSigner>(std::move(*bucket), life));
 }
 
 }  // namespace parallelrun::store::s3

@@ -13,12 +13,15 @@
 
 namespace parallelrun::store::s3 {
 
-// Asks nobody yet. kInvalid, kPermission: what the user has to mend, in words.
+// Asks nobody yet. Its URLs are good for `life` at most. kInvalid, kPermission: what the user has
+// to mend, in words.
 Result<std::unique_ptr<UrlSigner>> MakeUrlSigner(const StoreOptions& options,
                                                  const Surroundings& around,
-                                                 std::shared_ptr<const Clock> clock);
+                                                 std::shared_ptr<const Clock> clock,
+                                                 Duration life = kUrlLife);
 
 // The same with what this process is set up with (ReadSurroundings), by the system's clock.
-Result<std::unique_ptr<UrlSigner>> OpenUrlSigner(const Wished& wished, std::stop_token stop);
+Result<std::unique_ptr<UrlSigner>> OpenUrlSigner(const Wished& wished, std::stop_token stop,
+                                                 Duration life = kUrlLife);
 
 }  // namespace parallelrun::store::s3

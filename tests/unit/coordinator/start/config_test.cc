@@ -137,6 +137,12 @@ TEST(CoordinatorConfigTest, NodesHearWhereTheKeysOfTheStoresAreThatTheyRead) {
   spec["inputs"].push_back(nlohmann::json::parse(R"({"name": "b", "files": {"store": "blobs"}})"));
   const Result<CoordinatorConfig> presigns = ParseConfig(config.dump());
   ASSERT_TRUE(presigns.ok()) << presigns.error().message;
+  EXPECT_EQ(presigns->url_life, seconds(30 * 60));
+  config["urlSeconds"] = 5;
+  EXPECT_EQ(ParseConfig(config.dump())->url_life, seconds(5));
+  config["urlSeconds"] = 30 * 60 + 1;
+  EXPECT_FALSE(ParseConfig(config.dump()).ok());
+  config.erase("urlSeconds");
   const auto signed_layout = LayOut(presigns->job, presigns->volumes, presigns->store_keys);
   ASSERT_TRUE(signed_layout.ok()) << signed_layout.error().message;
   const nlohmann::json by_urls = nlohmann::json::parse(*AgentJob(*presigns, *signed_layout));

@@ -32,8 +32,10 @@ class SteppedClock final : public Clock {
 class S3UrlStoreTest : public testing::Test {
  protected:
   std::unique_ptr<UrlSigner> SignerAt(const SmallS3& server,
-                                      const Surroundings& around = StaticKeys()) {
-    Result<std::unique_ptr<UrlSigner>> made = MakeUrlSigner(QuickOptions(server), around, clock_);
+                                      const Surroundings& around = StaticKeys(),
+                                      Duration life = kUrlLife) {
+    Result<std::unique_ptr<UrlSigner>> made =
+        MakeUrlSigner(QuickOptions(server), around, clock_, life);
     EXPECT_TRUE(made.ok()) << made.error().message;
     return std::move(*made);
   }
@@ -244,6 +246,16 @@ TEST_F(S3UrlStoreTest, OneWhoseTimeIsOverIsNotSent) {
   // A new one serves the same object.
   Give(server, "a");
   EXPECT_EQ(*ReadAll(**object), "12");
+}
+
+TEST_F(S3UrlStoreTest, ASignerMaySignForLess) {
+  SmallS3 server;
+  server.Put("a", "12");
+  const auto signer = SignerAt(server, StaticKeys(), seconds(5));
+  const Result<SignedUrl> url = signer->Sign("s3://bucket/a", VersionAt(server, "a"));
+  ASSERT_TRUE(url.ok()) << url.error().message;
+  EXPECT_EQ(url->life, seconds(5));
+  EXPECT_THAT(url->url, HasSubstr("X-Amz-Expires=5&"));
 }
 
 TEST_F(S3UrlStoreTest, OneThatTheStoreEndsIsAskedForAnewAndAnyOtherRefusalIsFinal) {
