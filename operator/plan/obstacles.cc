@@ -7,6 +7,7 @@
 
 #include "api/object_names.h"
 #include "operator/builders/object_room.h"
+#include "operator/plan/cures.h"
 #include "operator/plan/draft.h"
 #include "operator/plan/missing_key.h"
 
@@ -165,8 +166,7 @@ void AddFailure(Draft& draft, const ApplyFailure& failure) {
   };
   if (text.find("exceeded quota") != std::string::npos ||
       text.find("failed quota") != std::string::npos) {
-    return add(52, "QuotaExceeded", false,
-               "; raise the quota, or lower nodeCount or resources, and the job goes on by itself");
+    return add(52, "QuotaExceeded", false, CureOfQuota(draft.identity, failure));
   }
   if (text.find("violates PodSecurity") != std::string::npos) {
     return add(58, "PodSecurityViolation", true,
@@ -178,10 +178,11 @@ void AddFailure(Draft& draft, const ApplyFailure& failure) {
   if (failure.status == 409 && failure.reason != "Conflict") {
     return add(100, "NameTaken", true, ": delete that object, which is not this job's");
   }
-  if (failure.status == 403) return add(57, "Forbidden", false);
+  const std::string cure = CureOfLimitRange(draft.spec, draft.identity, failure);
+  if (failure.status == 403) return add(57, "Forbidden", false, cure);
   if (failure.status == 422 || failure.status == 400) {
-    return add(59, pod ? Reason("InvalidPodTemplate") : Reason("Refused"), true,
-               pod ? ": fix podTemplate, resources or volumes" : "");
+    const std::string mend = pod && cure.empty() ? ": fix podTemplate, resources or volumes" : cure;
+    return add(59, pod ? Reason("InvalidPodTemplate") : Reason("Refused"), true, mend);
   }
   add(12, "ApplyFailed", false);
 }

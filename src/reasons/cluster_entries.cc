@@ -46,17 +46,21 @@ constexpr Entry kWhatNodesWaitFor[] = {
      "The namespace has a Pod Security level that forbids what `podTemplate` asks for.",
      "Remove it from `podTemplate`, or run the job in another namespace."},
     {"Forbidden", kObstacle,
-     "The operator lacks a right, or a policy of the cluster refused an object. A job that runs "
-     "goes on.",
-     "The message says which. The chart lists the rights that the operator needs."},
+     "The operator lacks a right, or a policy of the cluster or a LimitRange of the namespace "
+     "refused an object. A job that runs goes on.",
+     "The message says which; of a LimitRange, what it wants in which field. The chart lists the "
+     "rights that the operator needs."},
     {"CreateContainerConfigError", kObstacle,
      "The kubelet cannot make the container from its configuration, for example because a Secret "
      "lacks a key, or the image runs as root.",
      "Correct what the message names."},
     {"CreateContainerError", kObstacle, "The kubelet cannot create or start the container.",
      "The message has the words of the kubelet."},
-    {"QuotaExceeded", kObstacle, "The ResourceQuota of the namespace has no room for a pod.",
-     "Raise the quota, or lower `nodeCount` or `resources`. It is tried again every 5 seconds."},
+    {"QuotaExceeded", kObstacle,
+     "The ResourceQuota of the namespace has no room for an object of the job, or wants requests "
+     "or limits that the job does not name.",
+     "Write the fields that the message names; or raise the quota, or lower `nodeCount` or "
+     "`resources`. It is tried again every 5 seconds."},
     {"FailedMount", kObstacle, "The kubelet cannot mount a volume of the pod.",
      "The message has the words of the kubelet: look at the claim, the Secret or the ConfigMap "
      "that it names. Where a Secret lacks a key of a store, it says which, and the field."},

@@ -215,6 +215,75 @@ def test_quota_on_cpu_counts_every_container(world):
     world.until_condition("Complete", within=30)
 
 
+def test_a_quota_on_limits_that_the_job_does_not_name(world):
+    """There is room; what helps is the field."""
+    hard = {"limits.cpu": "20", "limits.memory": "20Gi"}
+    quota = {"metadata": {"name": "limits"}, "spec": {"hard": hard}}
+    world.client.create("ResourceQuota", world.namespace, quota)
+    world.until(
+        lambda: (
+            world.client.get("ResourceQuota", world.namespace, "limits")
+            .get("status", {})
+            .get("used")
+        )
+    )
+    world.submit(resources={"requests": {"cpu": "50m", "memory": "64Mi"}})
+    fields = "write spec.resources.limits.cpu and spec.resources.limits.memory"
+    until_told(world, "QuotaExceeded", "must specify", fields)
+    world.change(suspend=True)
+    world.until_condition("Suspended")
+    amounts = {"cpu": "50m", "memory": "64Mi"}
+    world.change(resources={"requests": amounts, "limits": amounts})
+    world.change(suspend=False)
+    world.until_condition("Complete", within=40)
+
+
+def limit_range(world, **limits):
+    """A LimitRange on containers, once the API server knows of it."""
+    world.client.create(
+        "LimitRange",
+        world.namespace,
+        {"metadata": {"name": "bounds"}, "spec": {"limits": [{"type": "Container", **limits}]}},
+    )
+    security = {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "runAsNonRoot": True,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    container = {"name": "probe", "image": "images.test/probe", "securityContext": security}
+    probe = {"metadata": {"name": "probe"}, "spec": {"containers": [container]}}
+
+    def known():
+        made = world.client.create("Pod", world.namespace, probe, dryRun="All")
+        return made["spec"]["containers"][0]["resources"].get("limits")
+
+    world.until(known)
+
+
+def test_a_limit_range_that_allows_less(world):
+    """The coordinator's limit of one CPU, which the job does not name, is above it."""
+    limit_range(world, max={"cpu": "500m"})
+    world.submit()
+    words = ("Forbidden", "cpu at most 500m", "write so in spec.coordinator.resources")
+    until_told(world, *words)
+    world.client.delete("LimitRange", world.namespace, "bounds")
+    world.until_condition("Complete", within=40)
+
+
+def test_a_limit_range_that_gives_a_limit_below_the_request(world):
+    limit_range(world, max={"memory": "32Mi"})
+    small = {"cpu": "50m", "memory": "32Mi"}
+    world.submit(
+        resources={"requests": {"cpu": "50m", "memory": "64Mi"}},
+        coordinator={"resources": {"requests": small, "limits": small}},
+    )
+    words = ("a LimitRange of the namespace", "lower spec.resources.requests.memory to 32Mi")
+    until_told(world, *words)
+    world.client.delete("LimitRange", world.namespace, "bounds")
+    world.until_condition("Complete", within=40)
+
+
 def test_claim_that_cannot_be_shared(world):
     world.code()
     world.claim(mode="ReadWriteOncePod")

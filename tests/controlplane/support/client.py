@@ -24,6 +24,7 @@ PLURALS = {
     "Node": ("v1", "nodes"),
     "ServiceAccount": ("v1", "serviceaccounts"),
     "PersistentVolumeClaim": ("v1", "persistentvolumeclaims"),
+    "LimitRange": ("v1", "limitranges"),
     "ResourceQuota": ("v1", "resourcequotas"),
     "Job": ("batch/v1", "jobs"),
     "Lease": ("coordination.k8s.io/v1", "leases"),
