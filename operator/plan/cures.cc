@@ -11,6 +11,7 @@
 
 #include "api/object_names.h"
 #include "base/json.h"
+#include "operator/builders/object_room.h"
 
 namespace parallelrun::operators {
 namespace {
@@ -48,12 +49,17 @@ std::vector<std::string> Split(std::string_view text, std::string_view by) {
 }
 
 // "a", "a and b", "a, b and c".
-std::string Listed(const std::vector<std::string>& words) {
+std::string Listed(const std::vector<std::string>& words, const char* last = " and ") {
   std::string text;
   for (size_t i = 0; i < words.size(); ++i) {
-    text += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + words[i];
+    text += (i == 0 ? "" : i + 1 == words.size() ? last : ", ") + words[i];
   }
   return text;
+}
+
+bool HasAny(const std::string& text, std::initializer_list<const char*> words) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](const char* word) { return text.find(word) != std::string::npos; });
 }
 
 void AddOnce(std::vector<std::string>& list, std::string word) {
@@ -144,6 +150,31 @@ std::string CureOfGivenLimit(const api::JobSpec& spec, Sized sized, const std::s
                      field, amount, limit, own ? "raise" : "write", field, amount, WhenOf(sized));
 }
 
+// Where the job says which image a node's worker has.
+std::string ImageField(const api::JobSpec& spec) {
+  const json& containers = lenient::AtPath(spec.pod_template, "/spec/containers");
+  const bool in_template =
+      containers.is_array() &&
+      std::any_of(containers.begin(), containers.end(), [](const json& container) {
+        return lenient::Text(container, "name") == "worker" &&
+               !lenient::Text(container, "image").empty();
+      });
+  return in_template ? "the image of container worker in spec.podTemplate"
+                     : "spec.environment.image";
+}
+
+// "1 Insufficient cpu, 2 Insufficient nvidia.com/gpu. preemption: …": each amount once.
+std::vector<std::string> Insufficient(const std::string& text) {
+  constexpr std::string_view kBefore = "Insufficient ";
+  std::vector<std::string> amounts;
+  for (size_t at = text.find(kBefore); at != std::string::npos; at = text.find(kBefore, at)) {
+    std::string amount = Between(text, kBefore, {",", ". ", " "}, at);
+    if (amount.ends_with(".")) amount.pop_back();
+    if (!amount.empty()) AddOnce(amounts, std::move(amount));
+  }
+  return amounts;
+}
+
 }  // namespace
 
 std::string CureOfQuota(const JobIdentity& job, const ApplyFailure& refused) {
@@ -178,6 +209,64 @@ std::string CureOfLimitRange(const api::JobSpec& spec, const JobIdentity& job,
   if (bounds.empty()) return "";
   return fmt::format("; a LimitRange of the namespace wants {}: write so in {}, {}", Listed(bounds),
                      FieldOf(sized), WhenOf(sized));
+}
+
+std::string CureOfImage(const api::JobSpec& spec, bool runtime, const std::string& message) {
+  if (runtime) {
+    return "; it is the image of ParallelRun's own programs: whoever installed the chart corrects "
+           "its runtimeImage (or runtimeImage.pullSecrets), and a new job has it";
+  }
+  const std::string field = ImageField(spec);
+  if (message.find("pull policy of Never") != std::string::npos) {
+    return "; spec.environment.imagePullPolicy is Never: bring the image to that host, and the job "
+           "goes on by itself, or write IfNotPresent in a new job";
+  }
+  if (HasAny(message, {"couldn't parse image", "invalid reference format"})) {
+    return "; correct " + field + " in a new job";
+  }
+  if (HasAny(message, {"no such host", "i/o timeout", "connection refused", "x509:"})) {
+    return "; that host does not reach the registry that " + field + " names";
+  }
+  return "; push that image, and the job goes on by itself, or correct " + field +
+         " in a new job; where the registry asks who pulls, name a Secret with its password in "
+         "spec.environment.imagePullSecrets";
+}
+
+std::string CureOfUnschedulable(const api::JobSpec& spec, PodRole role,
+                                const std::string& message) {
+  constexpr char kDisk[] = "ephemeral-storage";
+  const Sized sized = role == PodRole::kCoordinator ? Sized::kCoordinator : Sized::kNode;
+  const bool objects = sized == Sized::kNode && ObjectRoom(spec) > 0;
+  const std::string own_template =
+      sized == Sized::kCoordinator ? "spec.coordinator.podTemplate" : "spec.podTemplate";
+  std::vector<std::string> ways;
+  std::vector<std::string> amounts = Insufficient(message);
+  std::string cache;
+  if (objects && std::erase(amounts, kDisk) > 0) {
+    cache = "; its pod asks for the room of spec.cache.size: lower it";
+  }
+  if (!amounts.empty()) {
+    ways.push_back(
+        fmt::format("lower {} of {} {}", Listed(amounts), FieldOf(sized), WhenOf(sized)));
+  }
+  if (HasAny(message, {"node affinity/selector", "pod affinity rules", "anti-affinity rules",
+                       "topology spread constraints"})) {
+    ways.push_back("correct nodeSelector, affinity and topologySpreadConstraints in " +
+                   own_template);
+  }
+  // Nearly every cluster has hosts that are tainted for its own programs: no cause where there is
+  // another.
+  if (ways.empty() && message.find("untolerated taint") != std::string::npos) {
+    ways.emplace_back("add tolerations to spec.podTemplate");
+  }
+  if (HasAny(message, {"PersistentVolume's node affinity", "volume node affinity conflict",
+                       "no available volume zone"})) {
+    ways.emplace_back("make room on the hosts where its volumes can be used");
+  }
+  if (HasAny(message, {"were unschedulable"})) ways.emplace_back("kubectl uncordon a host");
+  if (ways.empty() && cache.empty() && !HasAny(message, {"Too many pods"})) return "";
+  ways.emplace_back("add hosts");
+  return cache + "; " + Listed(ways, " or ");
 }
 
 }  // namespace parallelrun::operators

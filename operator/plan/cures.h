@@ -18,4 +18,11 @@ std::string CureOfQuota(const JobIdentity& job, const ApplyFailure& refused);
 std::string CureOfLimitRange(const api::JobSpec& spec, const JobIdentity& job,
                              const ApplyFailure& refused);
 
+// Of an image that a host has not got: `runtime` is that of our own programs, which the chart
+// names.
+std::string CureOfImage(const api::JobSpec& spec, bool runtime, const std::string& message);
+
+// Of a pod that the scheduler has no host for.
+std::string CureOfUnschedulable(const api::JobSpec& spec, PodRole role, const std::string& message);
+
 }  // namespace parallelrun::operators

@@ -6,7 +6,6 @@
 #include <array>
 
 #include "api/object_names.h"
-#include "operator/builders/object_room.h"
 #include "operator/plan/cures.h"
 #include "operator/plan/draft.h"
 #include "operator/plan/missing_key.h"
@@ -82,13 +81,17 @@ void AddContainer(Draft& draft, const PodDigest& pod, const ContainerDigest& con
                           container.ended->exit_code, words.error.empty() ? "" : ": ", words.error);
   }
   if (message.empty()) message = container.waiting_reason;
+  const bool image = known->reason == "ImagePullBackOff" || known->reason == "InvalidImageName";
+  const bool runtime = pod.role == PodRole::kCoordinator || &container == &pod.init;
   draft.obstacles.push_back(
-      {known->rank, known->reason, NameOf(pod) + ": " + message + Mend(known->reason, message)});
+      {known->rank, known->reason,
+       NameOf(pod) + ": " + message +
+           (image ? CureOfImage(draft.spec, runtime, message) : Mend(known->reason, message))});
 }
 
 void AddUnschedulable(Draft& draft, const PodDigest& pod, const std::string& message) {
   const bool one_host = draft.status.effective.one_host;
-  const bool affinity = message.find("affinity") != std::string::npos;
+  const bool affinity = message.find("pod affinity rules") != std::string::npos;
   if (one_host && affinity) {
     draft.obstacles.push_back(
         {50, "VolumeNotShared",
@@ -111,12 +114,9 @@ void AddUnschedulable(Draft& draft, const PodDigest& pod, const std::string& mes
         {40, "VolumeNotBound", NameOf(pod) + ": " + message + (own ? mend : ""), false, false});
     return;
   }
-  const bool disk = message.find("Insufficient ephemeral-storage") != std::string::npos;
-  const bool objects = pod.role == PodRole::kNode && ObjectRoom(draft.spec) > 0;
   draft.obstacles.push_back(
       {40, "Unschedulable",
-       NameOf(pod) + ": " + message +
-           (disk && objects ? "; its pod asks for the room of spec.cache.size: lower it" : "")});
+       NameOf(pod) + ": " + message + CureOfUnschedulable(draft.spec, pod.role, message)});
 }
 
 // What is not in the pod's status: events, read once it has been pending for a while. A pod without

@@ -35,7 +35,7 @@ constexpr Entry kWhatNodesWaitFor[] = {
      "Nothing. The job starts when they are gone."},
     {"ImagePullBackOff", kObstacle, "The image cannot be pulled.",
      "Look at its name, at the registry, and at `environment.imagePullSecrets`. The message has "
-     "the words of the kubelet."},
+     "the words of the kubelet and the field."},
     {"InvalidImageName", kObstacle, "The name of the image is no name of an image.",
      "Correct `environment.image`."},
     {"InvalidPodTemplate", kObstacle, "The API server refused a pod of the job.",
@@ -71,7 +71,7 @@ constexpr Entry kWhatNodesWaitFor[] = {
     {"FailedCreatePodSandBox", kObstacle, "The kubelet cannot make the sandbox of the pod.",
      "Look at the network plug-in and the container runtime of that host."},
     {"Unschedulable", kObstacle,
-     "The scheduler finds no host for a pod. The message has its words.",
+     "The scheduler finds no host for a pod. The message has its words and the field.",
      "Lower `resources`, correct node selectors and tolerations in `podTemplate`, or add hosts."},
     {"VolumeNotBound", kObstacle, "The volume of a claim is still being made.",
      "Nothing. If it stays so, look at the claim with `kubectl describe pvc`."},

@@ -309,6 +309,7 @@ def test_what_keeps_a_container_waiting(world, reason):
     shown = "ImagePullBackOff" if reason == "ErrImagePull" else reason  # the two take turns
     told = world.until_condition("NodesReady", "False", reason=shown, within=5)
     assert "images.test/digits:1" in told["message"]
+    assert ("spec.environment.image" in told["message"]) == ("Image" in reason)
     world.kubelet.hold = lambda pod: False
     world.until_condition("Complete", within=30)
 
@@ -320,7 +321,7 @@ def test_unschedulable(world):
     for pod in pods:
         world.kubelet.unschedulable(pod, "0/3 nodes are available: 3 Insufficient nvidia.com/gpu.")
     told = world.until_condition("NodesReady", "False", reason="Unschedulable", within=5)
-    assert "nvidia.com/gpu" in told["message"]
+    assert "lower nvidia.com/gpu of spec.resources" in told["message"]
     world.kubelet.hold = lambda pod: False
     world.until_condition("Complete", within=30)
 

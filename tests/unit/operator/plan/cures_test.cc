@@ -9,7 +9,6 @@
 namespace parallelrun::operators {
 namespace {
 
-using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -27,6 +26,14 @@ class OperatorPlanCures : public testing::Test {
   std::string OfLimitRange(const std::string& object, const std::string& message) const {
     const ObservedJob job = ReadObservedJob(world_.object);
     return CureOfLimitRange(job.parsed.job.spec, world_.job(), Refused(object, message));
+  }
+
+  std::string OfImage(bool runtime, const std::string& message) const {
+    return CureOfImage(ReadObservedJob(world_.object).parsed.job.spec, runtime, message);
+  }
+  std::string OfUnschedulable(PodRole role, const std::string& message) const {
+    const ObservedJob job = ReadObservedJob(world_.object);
+    return CureOfUnschedulable(job.parsed.job.spec, role, "0/3 nodes are available: " + message);
   }
 
   PlanWorld world_;
@@ -151,6 +158,63 @@ TEST_F(OperatorPlanCures, ARefusedPodIsToldWithItsCure) {
               testing::AllOf(HasSubstr("lower spec.resources.requests.cpu to 500m"),
                              Not(HasSubstr("fix podTemplate"))));
   EXPECT_TRUE(world_.Status().Is("Stalled"));
+}
+
+TEST_F(OperatorPlanCures, AnImageIsCuredByTheFieldThatNamesIt) {
+  EXPECT_EQ(
+      OfImage(false, "Back-off pulling image \"registry.example/digits:1\""),
+      "; push that image, and the job goes on by itself, or correct spec.environment.image in "
+      "a new job; where the registry asks who pulls, name a Secret with its password in "
+      "spec.environment.imagePullSecrets");
+  EXPECT_EQ(OfImage(false, "couldn't parse image name \"Digits\": invalid reference format"),
+            "; correct spec.environment.image in a new job");
+  EXPECT_EQ(OfImage(false, "dial tcp: lookup registry.example: no such host"),
+            "; that host does not reach the registry that spec.environment.image names");
+  EXPECT_THAT(OfImage(false, "Container image \"x\" is not present with pull policy of Never"),
+              testing::StartsWith("; spec.environment.imagePullPolicy is Never"));
+  EXPECT_THAT(OfImage(true, "not found"), HasSubstr("chart corrects its runtimeImage"));
+  world_.spec()["podTemplate"] = nlohmann::json::parse(
+      R"({"spec": {"containers": [{"name": "proxy", "image": "p"}, {"name": "worker"}]}})");
+  EXPECT_THAT(OfImage(false, "not found"), HasSubstr("correct spec.environment.image"));
+  world_.spec()["podTemplate"]["spec"]["containers"][1]["image"] = "other";
+  EXPECT_THAT(OfImage(false, "not found"),
+              HasSubstr("correct the image of container worker in spec.podTemplate in a new job"));
+}
+
+TEST_F(OperatorPlanCures, APodWithoutAHostIsCuredByWhatItAsksFor) {
+  EXPECT_EQ(OfUnschedulable(PodRole::kNode,
+                            "1 Insufficient cpu, 1 node(s) had untolerated taint {a: b}, 2 "
+                            "Insufficient memory. preemption: 0/3 nodes are available: 2 No "
+                            "preemption victims found, 1 Insufficient cpu."),
+            "; lower cpu and memory of spec.resources while the job is suspended or add hosts");
+  EXPECT_EQ(OfUnschedulable(PodRole::kCoordinator, "3 Insufficient cpu."),
+            "; lower cpu of spec.coordinator.resources in a new job or add hosts");
+  EXPECT_EQ(OfUnschedulable(PodRole::kNode, "3 node(s) had untolerated taint(s)."),
+            "; add tolerations to spec.podTemplate or add hosts");
+  EXPECT_EQ(
+      OfUnschedulable(PodRole::kNode, "3 node(s) didn't match Pod's node affinity/selector."),
+      "; correct nodeSelector, affinity and topologySpreadConstraints in spec.podTemplate or add "
+      "hosts");
+  EXPECT_EQ(
+      OfUnschedulable(PodRole::kNode, "3 node(s) didn't match PersistentVolume's node affinity."),
+      "; make room on the hosts where its volumes can be used or add hosts");
+  EXPECT_EQ(
+      OfUnschedulable(PodRole::kNode,
+                      "1 Insufficient nvidia.com/gpu, 2 node(s) were unschedulable."),
+      "; lower nvidia.com/gpu of spec.resources while the job is suspended, kubectl uncordon a "
+      "host or add hosts");
+  EXPECT_EQ(OfUnschedulable(PodRole::kNode, "3 Too many pods."), "; add hosts");
+  EXPECT_EQ(OfUnschedulable(PodRole::kNode, "something new"), "");
+}
+
+TEST_F(OperatorPlanCures, ASelectorIsNoMatterOfAVolumeForOneHost) {
+  world_.there.erase({FactKind::kClaim, "results"});
+  world_.AddClaim("results", "ReadWriteOnce");
+  world_.Turn();
+  world_.Pod("node-0-1").unschedulable = "3 node(s) didn't match Pod's node affinity/selector.";
+  world_.TurnIn(seconds(1));
+  EXPECT_EQ(world_.Reason("NodesReady"), "Unschedulable");
+  EXPECT_THAT(world_.Message("NodesReady"), HasSubstr("correct nodeSelector"));
 }
 
 }  // namespace

@@ -449,7 +449,9 @@ TEST(OperatorPlanNodes, WhyPodsDoNotRunIsTold) {
   world.Pod("node-1-1").unschedulable = "0/3 nodes are available: 3 Insufficient nvidia.com/gpu";
   world.TurnIn(seconds(1));
   EXPECT_EQ(world.Reason("NodesReady"), "ImagePullBackOff");
-  EXPECT_THAT(world.Message("NodesReady"), HasSubstr("node 0: manifest unknown (and 1 more)"));
+  EXPECT_THAT(world.Message("NodesReady"),
+              testing::AllOf(testing::StartsWith("node 0: manifest unknown; push that image"),
+                             testing::EndsWith("environment.imagePullSecrets (and 1 more)")));
   EXPECT_EQ(world.Status().display.status, "ImagePullBackOff");
   pod.main.waiting_reason = "ImagePullBackOff";
   world.TurnIn(seconds(1));
@@ -461,6 +463,9 @@ TEST(OperatorPlanNodes, WhyPodsDoNotRunIsTold) {
   pod.main = {};
   world.TurnIn(seconds(1));
   EXPECT_EQ(world.Reason("NodesReady"), "Unschedulable");
+  EXPECT_EQ(world.Message("NodesReady"),
+            "node 1: 0/3 nodes are available: 3 Insufficient nvidia.com/gpu; lower nvidia.com/gpu "
+            "of spec.resources while the job is suspended or add hosts");
   world.Pod("node-1-1").unschedulable.clear();
   world.StartAll();
   world.TurnIn(seconds(1));
