@@ -156,6 +156,23 @@ bool GoesFirst(const Draft& draft, const Rival& rival) {
   return std::tie(rival.created, rival.uid) < std::tie(draft.seen.job.created, draft.identity.uid);
 }
 
+// What will come of a job whose output another one is making: known now, not when that has ended.
+std::string AfterTheOther(api::IfExists if_exists) {
+  switch (if_exists) {
+    case api::IfExists::kFail:
+      return "output.ifExists is Fail, so this job starts only if that one leaves no output, and "
+             "fails otherwise; delete one of them, give one of them another output.path, or have a "
+             "new job replace what is there (ifExists: Overwrite)";
+    case api::IfExists::kOverwrite:
+      return "this job starts when it is, and replaces that output; delete that job, or give one "
+             "of them another output.path";
+    case api::IfExists::kResume:
+    case api::IfExists::kRetryFailed: break;
+  }
+  return "this job starts when it is, and fails if that output is not of a run in its own state "
+         "folder; delete that job, or give one of them another output.path";
+}
+
 // Two runs that publish to one file: one result would be lost.
 void CheckOutput(Draft& draft) {
   for (const Rival& rival : draft.seen.rivals) {
@@ -164,10 +181,10 @@ void CheckOutput(Draft& draft) {
     draft.obstacles.push_back(
         {kOutputTaken, "OutputTaken",
          fmt::format("job {}/{} publishes to the same output ({} {}, path {}) and is not over: "
-                     "this job starts when it is; delete that job, or give one of them another "
-                     "output.path",
+                     "{}",
                      rival.name_space, rival.name, output.store.empty() ? "volume" : "store",
-                     output.store.empty() ? output.to.volume : output.store, output.to.path),
+                     output.store.empty() ? output.to.volume : output.store, output.to.path,
+                     AfterTheOther(output.if_exists)),
          false, false});
     return draft.WakeIn(seconds(5));
   }

@@ -29,8 +29,9 @@ constexpr Entry kWhatNodesWaitFor[] = {
     {"OutputTaken", kObstacle,
      "Another job writes the same output and is not over. One that has begun goes first, also "
      "while it is suspended; else the older one.",
-     "Wait: this job starts within 5 seconds of the end of the other. Or delete that job, or give "
-     "one of them another `output.path`."},
+     "Wait: this job starts within 5 seconds of the end of the other, and with `output.ifExists: "
+     "Fail` it fails if that one has left an output. Or delete that job, or give one of them "
+     "another `output.path`."},
     {"OldPods", kObstacle, "Pods of a deleted job of the same name are still ending.",
      "Nothing. The job starts when they are gone."},
     {"ImagePullBackOff", kObstacle, "The image cannot be pulled.",

@@ -63,6 +63,24 @@ TEST(OperatorPlan, AJobWaitsForTheOneThatHasItsOutput) {
   }
 }
 
+TEST(OperatorPlan, WhatWillComeOfAJobThatWaitsForAnOutputIsToldAtOnce) {
+  const auto told = [](const char* if_exists) {
+    PlanWorld world;
+    if (if_exists != nullptr) world.spec()["output"]["ifExists"] = if_exists;
+    world.rivals = {RivalThat(true, "2026-11-21T09:30:00Z")};
+    world.Turn();
+    return world.Message("NodesReady");
+  };
+  const auto fails = HasSubstr("this job starts only if that one leaves no output, and fails");
+  EXPECT_THAT(told(nullptr), fails);
+  EXPECT_THAT(told("Fail"), fails);
+  EXPECT_THAT(told("Overwrite"), HasSubstr("this job starts when it is, and replaces that output"));
+  for (const char* continues : {"Resume", "RetryFailed"}) {
+    EXPECT_THAT(told(continues),
+                HasSubstr("fails if that output is not of a run in its own state"));
+  }
+}
+
 TEST(OperatorPlan, AJobDoesNotWaitForOneThatComesAfterIt) {
   for (const Rival& rival :
        {RivalThat(false, "2026-11-21T09:30:00Z"), RivalThat(false, "2026-11-21T08:00:00Z", true)}) {
