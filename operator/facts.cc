@@ -16,7 +16,8 @@ const kube::Resource& ResourceOf(FactKind kind) {
     case FactKind::kClaim: return kClaims;
     case FactKind::kService: return kServices;
     case FactKind::kNetworkPolicy: return kNetworkPolicies;
-    case FactKind::kPodEvents: return kCoreEvents;
+    case FactKind::kPodEvents:
+    case FactKind::kClaimEvents: return kCoreEvents;
   }
   return kConfigMaps;
 }
@@ -36,7 +37,7 @@ Fact Unread(const kube::ApiError& error, WallTime now) {
 Fact ReadFact(kube::Client& client, const std::string& name_space, const FactKey& key,
               const Clock& clock) {
   const kube::Resource& resource = ResourceOf(key.kind);
-  if (key.kind == FactKind::kPodEvents) {
+  if (key.kind == FactKind::kPodEvents || key.kind == FactKind::kClaimEvents) {
     kube::ListOptions options;
     options.field_selector = "involvedObject.uid=" + key.name;
     options.limit = kMostEvents;

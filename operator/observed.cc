@@ -185,6 +185,7 @@ Fact DigestFact(const json& object, WallTime read) {
   for (const json& mode : lenient::List(At(object, "spec"), "accessModes")) {
     if (mode.is_string()) out.access_modes.push_back(mode.get<std::string>());
   }
+  out.phase = Text(At(object, "status"), "phase");
   return out;
 }
 

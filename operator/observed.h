@@ -101,10 +101,18 @@ struct CoordinatorView {
 };
 
 // Objects that are read one at a time, on a plan's request (Plan::needs).
-enum class FactKind { kConfigMap, kSecret, kClaim, kService, kNetworkPolicy, kPodEvents };
+enum class FactKind {
+  kConfigMap,
+  kSecret,
+  kClaim,
+  kService,
+  kNetworkPolicy,
+  kPodEvents,
+  kClaimEvents
+};
 struct FactKey {
   FactKind kind = FactKind::kConfigMap;
-  std::string name;                                  // of the object; of kPodEvents the pod's uid
+  std::string name;                                  // of the object; of events, its uid
   auto operator<=>(const FactKey&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
@@ -124,9 +132,10 @@ struct Fact {
   std::string owner_uid;                  // of the controlling owner
   std::string content;                    // annotation kContentAnnotation: of children
   std::vector<std::string> access_modes;  // of a claim
-  std::vector<PodEvent> events;           // of kPodEvents
+  std::string phase;                      // of a claim: "Pending", "Bound"; "" if nobody says
+  std::vector<PodEvent> events;           // of kPodEvents and kClaimEvents
 };
-// Of an object that was read (for secrets, its metadata alone). Not for kPodEvents.
+// Of an object that was read (for secrets, its metadata alone). Not for events.
 Fact DigestFact(const nlohmann::json& object, WallTime read);
 // An Event of core/v1 or events.k8s.io/v1.
 PodEvent DigestEvent(const nlohmann::json& event);

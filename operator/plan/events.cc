@@ -43,7 +43,9 @@ void TellObstacle(Draft& draft) {
   const Condition* const earlier = draft.before.Find("NodesReady");
   if (ready == nullptr || draft.obstacles.empty()) return;
   if (ready->reason != draft.obstacles.front().reason.word()) return;
-  if (earlier != nullptr && earlier->reason == ready->reason) return;
+  // What was a wait for somebody else and now wants a person is news, whatever it is called.
+  const bool known = earlier != nullptr && earlier->reason == ready->reason;
+  if (known && !Became(draft, "Stalled")) return;
   draft.Event(draft.obstacles.front().warning, draft.obstacles.front().reason, ready->message);
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "api/object_names.h"
+#include "operator/plan/claims.h"
 #include "operator/plan/cures.h"
 #include "operator/plan/draft.h"
 #include "operator/plan/missing_key.h"
@@ -100,7 +101,8 @@ void AddUnschedulable(Draft& draft, const PodDigest& pod, const std::string& mes
                      NameOf(pod), message)});
     return;
   }
-  // What provides volumes needs a while for a new one; nothing is wrong with the job.
+  // What provides volumes needs a while for a new one; nothing is wrong with the job, until the
+  // claim says so (claims.cc).
   if (message.find("unbound immediate PersistentVolumeClaims") != std::string::npos) {
     // Of the claim that nobody wrote, nobody would know where to name a class.
     const bool own =
@@ -216,6 +218,7 @@ void FindObstacles(Draft& draft) {
     if (index >= draft.spec.node_count) break;
     for (const PodDigest* pod : group.pods) AddPod(draft, *pod, event_reads);
   }
+  FindUnboundClaims(draft);
   for (const ApplyFailure& failure : draft.seen.failures) AddFailure(draft, failure);
   for (const ApplyFailure& failure : draft.seen.passing) AddFailure(draft, failure);
   if (draft.report && !draft.report->paused.empty()) {

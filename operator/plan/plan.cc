@@ -244,7 +244,8 @@ const Fact* Draft::Know(FactKind kind, const std::string& name, Duration max_age
   const bool there = found != seen.facts.end();
   const bool absent = there && found->second.state != Fact::State::kPresent;
   plan.needs.push_back({key, absent ? kAbsentAgain : max_age});
-  if (there && absent && kind != FactKind::kPodEvents) WakeIn(seconds(5));
+  const bool events = kind == FactKind::kPodEvents || kind == FactKind::kClaimEvents;
+  if (there && absent && !events) WakeIn(seconds(5));
   if (there) return &found->second;
   if (required) plan.waits_for_needs = true;
   return nullptr;

@@ -74,8 +74,12 @@ constexpr Entry kWhatNodesWaitFor[] = {
     {"Unschedulable", kObstacle,
      "The scheduler finds no host for a pod. The message has its words and the field.",
      "Lower `resources`, correct node selectors and tolerations in `podTemplate`, or add hosts."},
-    {"VolumeNotBound", kObstacle, "The volume of a claim is still being made.",
-     "Nothing. If it stays so, look at the claim with `kubectl describe pvc`."},
+    {"VolumeNotBound", kObstacle,
+     "A claim has no volume: it is still being made, or it cannot be. Then the message has the "
+     "words of the claim's own events, the event is a Warning, and `Stalled` is true until the "
+     "claim is bound.",
+     "Nothing while it is being made. Else do what the message says, as to create the StorageClass "
+     "that the claim names: the job goes on by itself."},
     {"CoordinatorPaused", kObstacle,
      "The coordinator cannot write its ledger, for example because the disk is full. No new work "
      "is given out.",

@@ -292,6 +292,60 @@ def test_claim_that_cannot_be_shared(world):
     assert nothing_runs(world)
 
 
+def test_a_claim_whose_class_is_missing(world):
+    """No pod says so, but the claim's events do; the job goes on by itself once it is bound."""
+    world.kubelet.hold = lambda pod: True
+    world.code()
+    spec = {
+        "accessModes": ["ReadWriteMany"],
+        "storageClassName": "nosuch",
+        "resources": {"requests": {"storage": "1Gi"}},
+    }
+    claim = world.client.create(
+        "PersistentVolumeClaim", world.namespace, {"metadata": {"name": "results"}, "spec": spec}
+    )
+    world.submit(needed=False)
+    (pod,) = world.until(lambda: world.coordinators())
+    world.kubelet.unschedulable(
+        pod, "0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims."
+    )
+    world.client.create(
+        "Event",
+        world.namespace,
+        {
+            "metadata": {"name": "results.1"},
+            "type": "Warning",
+            "reason": "ProvisioningFailed",
+            "message": 'storageclass.storage.k8s.io "nosuch" not found',
+            "involvedObject": {
+                "apiVersion": "v1",
+                "kind": "PersistentVolumeClaim",
+                "name": "results",
+                "namespace": world.namespace,
+                "uid": claim["metadata"]["uid"],
+            },
+            "firstTimestamp": pod["metadata"]["creationTimestamp"],
+            "lastTimestamp": pod["metadata"]["creationTimestamp"],
+        },
+    )
+    words = ("VolumeNotBound", "PersistentVolumeClaim results", '"nosuch" not found', "create that")
+    until_told(world, *words, within=20)
+    world.until_condition("Stalled", reason="VolumeNotBound")
+
+    def warned():
+        about = world.client.list(
+            "Event", world.namespace, fieldSelector="involvedObject.name=digits,type=Warning"
+        )
+        return [event for event in about if event["reason"] == "VolumeNotBound"]
+
+    world.until(warned, 20)
+    bound = {"status": {"phase": "Bound"}}
+    world.client.merge("PersistentVolumeClaim", world.namespace, "results", bound, "status")
+    world.until_condition("Stalled", "False", within=40)
+    world.kubelet.hold = lambda pod: False
+    world.until_condition("Complete", within=40)
+
+
 def test_claim_of_one_host_keeps_the_pods_together(world):
     world.code()
     world.claim(mode="ReadWriteOnce")
