@@ -35,7 +35,9 @@ void TellEnd(Draft& draft) {
     draft.Event(true, "Failing", draft.status.Find("FailureTarget")->reason + ": its pods end");
   }
   tell("Failed", true, Reason("Failed"));
-  tell("Suspended", false, Reason("Suspended"));
+  const Condition* const suspended = draft.status.Find("Suspended");
+  const bool queued = suspended != nullptr && suspended->reason == "Queued";
+  tell("Suspended", queued, queued ? Reason("Queued") : Reason("Suspended"));
 }
 
 void TellObstacle(Draft& draft) {

@@ -18,6 +18,15 @@ constexpr Duration kRefusedAgain = seconds(5);
 constexpr char kQueueLabel[] = "kueue.x-k8s.io/queue-name";
 constexpr char kAdmitted[] = "parallelrun.dev/admitted";
 
+// Kueue admits what it makes a Workload of, and of a ParallelRunJob nobody makes one yet.
+std::string QueueWords(const api::JobMetadata& metadata) {
+  return "waits in queue " + metadata.labels.at(kQueueLabel) +
+         ", and ParallelRun does not speak to Kueue yet: nothing admits this job by itself. "
+         "Remove its label " +
+         kQueueLabel + ", and it starts; or have whatever runs the queue set the annotation " +
+         kAdmitted + ": \"true\"";
+}
+
 bool WaitsInQueue(const api::JobMetadata& metadata) {
   if (!metadata.labels.contains(kQueueLabel)) return false;
   const auto admitted = metadata.annotations.find(kAdmitted);
@@ -157,9 +166,7 @@ void Decide(Draft& draft) {
   if (draft.status.Is("Complete")) return KeepEnded(draft);
   if (draft.status.Is("FailureTarget")) return EndFailed(draft);
   if (draft.suspend) {
-    return queued ? Suspend(draft, "Queued",
-                            "waits in queue " + metadata.labels.at(kQueueLabel) +
-                                " until it is admitted (annotation " + kAdmitted + ")")
+    return queued ? Suspend(draft, "Queued", QueueWords(metadata))
                   : Suspend(draft, "Suspended", "spec.suspend is true");
   }
   Run(draft);

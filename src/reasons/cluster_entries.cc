@@ -148,9 +148,12 @@ constexpr Entry kOtherConditions[] = {
     {"Pending", kCondition, "Nothing is known yet.", "Nothing."},
     {"Suspended", kCondition | kEvent, "`spec.suspend` is true, and no pod of the job is left.",
      "Set `spec.suspend: false` to go on."},
-    {"Queued", kCondition, "The job waits in a queue until it is admitted.",
-     "Look at the queue. It admits the job by the annotation `parallelrun.dev/admitted: "
-     "\"true\"`."},
+    {"Queued", kCondition | kEvent,
+     "The job has the label of a queue of Kueue, `kueue.x-k8s.io/queue-name`, and stands still "
+     "until somebody admits it. ParallelRun does not speak to Kueue yet, so nothing does that by "
+     "itself.",
+     "Remove the label, and the job starts. Or have whatever runs the queue set the annotation "
+     "`parallelrun.dev/admitted: \"true\"`."},
     {"Suspending", kCondition, "The pods of a job that is suspended are ending.", "Nothing."},
     {"NotSuspended", kCondition, "The job is not suspended.", "Nothing."},
     {"PodsCreated", kCondition, "All pods of the job are made.", "Nothing."},

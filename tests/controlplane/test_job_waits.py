@@ -4,6 +4,7 @@ status within 5 seconds, and the job starts by itself once it is mended."""
 import json
 
 from support.bad_specs import cases, job_of
+from support.job import spec
 
 SOON = 5.0  # on a machine that is not busy with anything else: waits.Limit
 
@@ -296,13 +297,13 @@ def test_a_claim_whose_class_is_missing(world):
     """No pod says so, but the claim's events do; the job goes on by itself once it is bound."""
     world.kubelet.hold = lambda pod: True
     world.code()
-    spec = {
+    wanted = {
         "accessModes": ["ReadWriteMany"],
         "storageClassName": "nosuch",
         "resources": {"requests": {"storage": "1Gi"}},
     }
     claim = world.client.create(
-        "PersistentVolumeClaim", world.namespace, {"metadata": {"name": "results"}, "spec": spec}
+        "PersistentVolumeClaim", world.namespace, {"metadata": {"name": "results"}, "spec": wanted}
     )
     world.submit(needed=False)
     (pod,) = world.until(lambda: world.coordinators())
@@ -374,6 +375,30 @@ def test_another_job_has_the_output(world):
     assert world.pods("second") == []
     world.client.delete("ParallelRunJob", world.namespace, "digits")
     world.until(lambda: len(world.nodes("second")) == 2, 20)
+
+
+def test_the_label_of_a_queue_that_nobody_admits_from(world):
+    label = "kueue.x-k8s.io/queue-name"
+    world.code()
+    world.claim()
+    job = {"metadata": {"name": "digits", "labels": {label: "team"}}, "spec": spec()}
+    world.client.create("ParallelRunJob", world.namespace, job)
+    until_told(
+        world, "Queued", "queue team", "does not speak to Kueue", f"Remove its label {label}"
+    )
+    assert nothing_runs(world)
+
+    def warned():
+        about = world.client.list(
+            "Event", world.namespace, fieldSelector="involvedObject.name=digits,type=Warning"
+        )
+        return [event for event in about if event["reason"] == "Queued"]
+
+    world.until(warned, 20)
+    world.client.merge(
+        "ParallelRunJob", world.namespace, "digits", {"metadata": {"labels": {label: None}}}
+    )
+    world.until_condition("Complete", within=40)
 
 
 def test_specs_that_only_the_operator_refuses(world):

@@ -400,9 +400,26 @@ TEST(OperatorPlan, AQueuedJobWaitsUntilItIsAdmitted) {
   world.Turn();
   EXPECT_EQ(world.Live(), 0);
   EXPECT_EQ(world.Reason("Suspended"), "Queued");
+  EXPECT_THAT(world.Message("Suspended"),
+              testing::AllOf(HasSubstr("queue gpu"), HasSubstr("does not speak to Kueue yet"),
+                             HasSubstr("Remove its label kueue.x-k8s.io/queue-name")));
+  ASSERT_EQ(world.Told("Queued"), 1);
+  EXPECT_TRUE(world.events.back().warning) << "nothing admits it by itself";
+  world.TurnIn(seconds(1000));
+  EXPECT_EQ(world.Told("Queued"), 1);
   world.object["metadata"]["annotations"]["parallelrun.dev/admitted"] = "true";
   world.Turn();
   EXPECT_EQ(world.Live(), 3);
+}
+
+TEST(OperatorPlan, AJobWhoseQueueIsTakenAwayStarts) {
+  PlanWorld world;
+  world.object["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = "gpu";
+  world.Turn();
+  world.object["metadata"]["labels"].erase("kueue.x-k8s.io/queue-name");
+  world.TurnIn(seconds(1));
+  EXPECT_EQ(world.Live(), 3);
+  EXPECT_FALSE(world.Status().Is("Suspended"));
 }
 
 TEST(OperatorPlan, ScaleUpMakesNodesAndScaleDownDrainsThem) {
