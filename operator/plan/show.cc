@@ -17,6 +17,8 @@ using reasons::Reason;
 
 constexpr Duration kBetweenProgress = seconds(10);
 constexpr Duration kBetweenCounts = seconds(2);
+// Of what a coordinator said longer ago nobody knows whether it goes on. It is asked every 5 s.
+constexpr Duration kEstimateLasts = seconds(10);
 
 // Until a node has pulled it, the image is known by the name that the job gives it. A node of a
 // short job may end before it is seen at work.
@@ -121,6 +123,15 @@ void ShowFailure(Draft& draft) {
   status.failure = failure;
 }
 
+// When the job will be done is known only while it goes on, and a coordinator says so.
+bool GoesOn(const Draft& draft) {
+  const JobStatus& status = draft.status;
+  const CoordinatorView& view = draft.seen.coordinator;
+  const PodDigest* const live = draft.groups.coordinator.Live();
+  return !status.Over() && !status.Is("FailureTarget") && !draft.suspend && live != nullptr &&
+         view.report && view.pod_uid == live->uid && view.pulled + kEstimateLasts >= draft.now;
+}
+
 void ShowReport(Draft& draft) {
   JobStatus& status = draft.status;
   // Of a job that is over, an operator that was late knows less than the status says.
@@ -142,7 +153,7 @@ void ShowReport(Draft& draft) {
           static_cast<int32_t>(100.0 * static_cast<double>(std::min(report.Settled(), total)) /
                                static_cast<double>(total));
     }
-    if (report.seconds_remaining && !status.Over()) {
+    if (report.seconds_remaining) {
       progress.estimated_completion =
           draft.now + seconds(std::clamp<int64_t>(*report.seconds_remaining, 0, 1'000'000'000));
     }
@@ -226,7 +237,7 @@ void ShowDisplay(Draft& draft) {
                      ? fmt::format("{}% ({}/{})", progress.percent, settled, *progress.total)
                      : fmt::format("{}", settled);
   display.failed = std::to_string(progress.items_failed);
-  if (progress.estimated_completion && !status.Over()) {
+  if (progress.estimated_completion) {
     display.eta =
         HumanDuration(std::max(Duration::zero(), *progress.estimated_completion - draft.now));
   }
@@ -299,6 +310,9 @@ void ShowStatus(Draft& draft) {
     if (!status.Over() && !status.Is("FailureTarget") && !draft.suspend) ShowNodesReady(draft);
   } else if (status.phase.empty()) {
     status.phase = "Pending";
+  }
+  if (status.progress && !(readable && GoesOn(draft))) {
+    status.progress->estimated_completion.reset();
   }
   ShowDisplay(draft);
   ShowGeneration(draft);

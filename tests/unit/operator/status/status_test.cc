@@ -133,14 +133,60 @@ TEST(OperatorStatus, ProgressAloneIsWrittenEveryTenSecondsAndOnAPercent) {
 TEST(OperatorStatus, TheColumnsAreText) {
   PlanWorld world;
   world.RunJob();
+  world.now += seconds(20);
   world.Say(PlanWorld::Progress("Running", 60, 1, 180));
-  world.TurnIn(seconds(20));
+  world.Turn();
   const DisplayStatus display = world.Status().display;
   EXPECT_EQ(display.status, "Running");
   EXPECT_EQ(display.done, "33% (61/180)");
   EXPECT_EQ(display.failed, "10");  // items
   EXPECT_EQ(display.nodes, "2/2");
   EXPECT_EQ(display.eta, "1m00s");
+}
+
+// What is left was counted from the last word of a coordinator that had been gone for a minute.
+TEST(OperatorStatus, NoEndIsForetoldWithoutProgress) {
+  const auto foretold = [](const PlanWorld& world) {
+    const JobStatus status = world.Status();
+    EXPECT_EQ(status.progress->estimated_completion.has_value(), !status.display.eta.empty());
+    return status.display.eta;
+  };
+  // Something else is told each time: an estimate alone is no write.
+  const auto say = [](PlanWorld& world, const std::string& warning) {
+    json progress = PlanWorld::Progress("Running", 2, 0, 100);
+    progress["lateWarning"] = warning;
+    world.Say(progress);
+  };
+  PlanWorld world;
+  world.RunJob();
+  say(world, "one");
+  world.TurnIn(seconds(10));
+  EXPECT_EQ(foretold(world), "1m00s") << "it is asked now and then";
+  say(world, "two");
+  world.TurnIn(milliseconds(10'001));
+  EXPECT_EQ(foretold(world), "");
+  EXPECT_EQ(world.Status().progress->succeeded, 2) << "what was done stays";
+  say(world, "three");
+  world.Turn();
+  EXPECT_EQ(foretold(world), "1m00s");
+
+  PlanWorld suspended = world;
+  suspended.Edit("suspend", true);
+  suspended.Turn();
+  EXPECT_EQ(suspended.Status().phase, "Suspended");
+  EXPECT_EQ(foretold(suspended), "");
+
+  PlanWorld canceled = world;
+  canceled.Edit("cancel", true);
+  canceled.Turn();
+  EXPECT_TRUE(canceled.Status().Is("FailureTarget"));
+  EXPECT_EQ(foretold(canceled), "");
+
+  PlanWorld lost = world;
+  lost.Pod("coordinator-1").deletion = lost.now;
+  lost.Turn();
+  EXPECT_EQ(lost.Status().phase, "Running");
+  EXPECT_EQ(foretold(lost), "") << "its successor has not answered yet";
 }
 
 TEST(OperatorStatus, TheStatusColumnSaysWhatAllOfTheJobWaitsFor) {
