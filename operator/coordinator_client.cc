@@ -110,6 +110,7 @@ void CoordinatorPool::Watch(const std::string& job, const CoordinatorAddress& ad
   next->address = address;
   next->period = period;
   next->answer.pod_uid = address.pod_uid;
+  next->answer.asked_since = options_.clock->WallNow();
   if (entry) {
     Void(*entry);
   }

@@ -42,6 +42,7 @@ struct CoordinatorAnswer {
   std::shared_ptr<const nlohmann::json> progress;  // null: never answered
   WallTime at{};                                   // of `progress`
   std::string error;                               // why the latest call failed, or ""
+  WallTime asked_since{};                          // when it was asked for the first time
   std::string acknowledged;                        // the last control body that it took, or ""
   WallTime acknowledged_at{};                      // when it first did; `at` of that answer
 };

@@ -71,6 +71,7 @@ ContainerDigest ReadContainer(const json& statuses, const std::string& name) {
     if (Text(one, "name") != name) continue;
     const json& state = At(one, "state");
     out.running = At(state, "running").is_object();
+    out.started = TimeAt(At(state, "running"), "startedAt").value_or(WallTime{});
     out.ready = lenient::Boolean(one, "ready");
     const json& waiting = At(state, "waiting");
     out.waiting_reason = Text(waiting, "reason");
@@ -90,6 +91,7 @@ void ReadConditions(const json& status, PodDigest& out) {
     const bool is_true = Text(condition, "status") == "True";
     if (type == "Ready") {
       out.ready = is_true;
+      if (is_true) out.ready_since = TimeAt(condition, "lastTransitionTime").value_or(WallTime{});
       // A kubelet gives a reason; what stands in for one that is silent gives none.
       unready = Text(condition, "status") == "False" && Text(condition, "reason").empty();
     }

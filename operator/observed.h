@@ -51,6 +51,7 @@ struct Ended {
 
 struct ContainerDigest {
   bool running = false, ready = false;
+  WallTime started{};                           // while it runs; unknown: the epoch
   std::string waiting_reason, waiting_message;  // "ImagePullBackOff"
   std::optional<Ended> ended;                   // state.terminated, else lastState.terminated
   int64_t restarts = 0;
@@ -75,6 +76,7 @@ struct PodDigest {
   ContainerDigest main;         // `worker` or `coordinator`
   ContainerDigest init;         // `runtime`
   bool ready = false;
+  WallTime ready_since{};     // while it is; unknown: the epoch
   bool host_silent = false;   // its containers were ready when its host was last heard of
   std::string unschedulable;  // message of PodScheduled=False
   std::string disruption;     // reason of DisruptionTarget=True
@@ -95,6 +97,7 @@ struct CoordinatorView {
   std::optional<Report> report;  // the last that was pulled from that pod
   WallTime pulled{};             // when
   std::string error;             // why the last pull or control call failed; empty: it did not
+  WallTime asked_since{};        // when that pod was asked for the first time
   // The last control body that this pod's coordinator has answered, and when it first did.
   std::optional<nlohmann::json> acknowledged;
   WallTime acknowledged_at{};

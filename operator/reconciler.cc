@@ -220,6 +220,7 @@ Observed Reconciler::Observe(const std::string& key, const ObservedJob& job, Mem
     CoordinatorView& view = observed.coordinator;
     view.pod_uid = answer->pod_uid;
     view.error = answer->error;
+    view.asked_since = answer->asked_since;
     view.pulled = answer->at;
     if (answer->progress) view.report = ParseReport(*answer->progress);
     if (!answer->acknowledged.empty()) {

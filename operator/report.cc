@@ -66,9 +66,11 @@ std::optional<Report> ParseReport(const json& in) {
   out.warning = Shortened(Text(in, "warning"), kMaxMessage);
   out.late_warning = Shortened(Text(in, "lateWarning"), kMaxMessage);
   for (const json& node : lenient::List(in, "nodes")) {
-    if (out.registered.size() == kMostNodes) break;
-    if (!lenient::Boolean(node, "registered")) continue;
+    if (out.nodes.size() == kMostNodes) break;
     const auto index = static_cast<int32_t>(Count(node, "index"));
+    const bool registered = lenient::Boolean(node, "registered");
+    out.nodes.push_back({index, registered, lenient::Boolean(node, "silent"), Count(node, "pod")});
+    if (!registered) continue;
     out.registered.push_back(index);
     if (Count(node, "held") > 0) out.working.push_back(index);
   }

@@ -18,6 +18,14 @@ struct ReportVerdict {
   std::string reason, message;
 };
 
+// What it knows of a node that has come to it.
+struct ReportNode {
+  int32_t index = 0;
+  bool registered = false;
+  bool silent = false;  // it said nothing for a lease, and nobody has told of its end
+  int64_t pod = 0;      // the incarnation of its newest pod that has come; 0: not told
+};
+
 struct Report {
   int64_t control_generation = 0;  // last generation that it was told and applied
   std::string state;               // Starting, Running, Draining, Finalizing, Succeeded, Failed
@@ -28,6 +36,7 @@ struct Report {
   bool listing_done = false;
   double per_second = 0;
   std::optional<int64_t> seconds_remaining;
+  std::vector<ReportNode> nodes;
   std::vector<int32_t> registered;  // indices of nodes
   std::vector<int32_t> working;     // of those that hold mini-batches: their init() has ended
   std::vector<DistinctFailure> errors;

@@ -27,6 +27,8 @@ struct Obstacle {
   std::string message;
   bool stalled = false;  // will not mend itself: somebody has to change something
   bool warning = true;   // false: nothing is wrong with the job
+  // Its event waits until the message holds these words; none: it does not wait.
+  std::string event_words = {};
 };
 
 // What the coordinator said of the whole job.
@@ -102,7 +104,9 @@ void AskForProgress(Draft& draft);
 // The body of PUT /v1/control that the job calls for.
 nlohmann::json ControlBody(const Draft& draft);
 
-// obstacles.cc: why pods do not run.
+// reach.cc: who does not reach whom.
+void FindUnreached(Draft& draft);
+// obstacles.cc: why pods do not run. Sorts all that were found.
 void FindObstacles(Draft& draft);
 
 // show.cc: the parts of the status that only show.

@@ -44,11 +44,16 @@ void TellObstacle(Draft& draft) {
   const Condition* const ready = draft.status.Find("NodesReady");
   const Condition* const earlier = draft.before.Find("NodesReady");
   if (ready == nullptr || draft.obstacles.empty()) return;
-  if (ready->reason != draft.obstacles.front().reason.word()) return;
+  const Obstacle& worst = draft.obstacles.front();
+  if (ready->reason != worst.reason.word()) return;
+  const auto told = [&worst](const Condition& condition) {
+    return condition.message.find(worst.event_words) != std::string::npos;
+  };
+  if (!told(*ready)) return;
   // What was a wait for somebody else and now wants a person is news, whatever it is called.
-  const bool known = earlier != nullptr && earlier->reason == ready->reason;
+  const bool known = earlier != nullptr && earlier->reason == ready->reason && told(*earlier);
   if (known && !Became(draft, "Stalled")) return;
-  draft.Event(draft.obstacles.front().warning, draft.obstacles.front().reason, ready->message);
+  draft.Event(worst.warning, worst.reason, ready->message);
 }
 
 }  // namespace

@@ -140,6 +140,7 @@ void Run(Draft& draft) {
   }
   TalkToCoordinator(draft);
   AskForProgress(draft);
+  FindUnreached(draft);
   FindObstacles(draft);
 }
 

@@ -123,11 +123,18 @@ void ShowFailure(Draft& draft) {
   status.failure = failure;
 }
 
+// Nobody knows what the job does: the operator reads it from its coordinator.
+bool CoordinatorSilent(const Draft& draft) {
+  return std::any_of(draft.obstacles.begin(), draft.obstacles.end(),
+                     [](const Obstacle& one) { return one.reason == "CoordinatorSilent"; });
+}
+
 // When the job will be done is known only while it goes on, and a coordinator says so.
 bool GoesOn(const Draft& draft) {
   const JobStatus& status = draft.status;
   const CoordinatorView& view = draft.seen.coordinator;
   const PodDigest* const live = draft.groups.coordinator.Live();
+  if (CoordinatorSilent(draft)) return false;
   return !status.Over() && !status.Is("FailureTarget") && !draft.suspend && live != nullptr &&
          view.report && view.pod_uid == live->uid && view.pulled + kEstimateLasts >= draft.now;
 }
@@ -218,7 +225,8 @@ std::string WaitsFor(const Draft& draft) {
   const PodDigest* const coordinator = draft.groups.coordinator.Live();
   const bool paused = draft.report && !draft.report->paused.empty();
   const bool at_work = draft.status.phase == "Running" && draft.status.nodes.ready > 0 &&
-                       coordinator != nullptr && coordinator->ready && !paused;
+                       coordinator != nullptr && coordinator->ready && !paused &&
+                       !CoordinatorSilent(draft);
   return at_work && !worst.stalled ? "" : std::string(worst.reason);
 }
 

@@ -86,9 +86,11 @@ std::string ProgressJson(const Coordinator& coordinator, const ProgressFacts& fa
   for (const auto& [index, node] : coordinator.nodes().all()) {
     out["nodes"].push_back({{"index", index},
                             {"registered", node.registered},
+                            {"pod", std::max(node.pod, node.next_pod)},
                             {"gaveUp", node.gave_up},
                             {"processes", node.processes},
                             {"held", coordinator.availability().HeldCount(index)}});
+    if (node.silent) out["nodes"].back()["silent"] = true;
   }
   out["slowest"] = nullptr;
   if (const auto slowest = coordinator.Slowest(now)) {

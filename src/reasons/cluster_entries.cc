@@ -57,11 +57,22 @@ constexpr Entry kWhatNodesWaitFor[] = {
      "Correct what the message names."},
     {"CreateContainerError", kObstacle, "The kubelet cannot create or start the container.",
      "The message has the words of the kubelet."},
+    {"CoordinatorSilent", kObstacle,
+     "The coordinator runs and has not answered the operator for 5 seconds; after 30 it is a "
+     "Warning. What it does with its nodes goes on, and nothing is replaced. The numbers of the "
+     "status are those of its last answer.",
+     "Look at its pod and at its host. Where a NetworkPolicy is in the way, let the operator reach "
+     "the port that the message names. It lifts by itself with the next answer."},
     {"QuotaExceeded", kObstacle,
      "The ResourceQuota of the namespace has no room for an object of the job, or wants requests "
      "or limits that the job does not name.",
      "Write the fields that the message names; or raise the quota, or lower `nodeCount` or "
      "`resources`. It is tried again every 5 seconds."},
+    {"CoordinatorUnreachable", kObstacle,
+     "Nodes have run for more than 15 seconds and have not come to their coordinator, which "
+     "answers the operator: nearly always a network that denies it.",
+     "Write the NetworkPolicy of the message, or look at the network plug-in of these hosts and at "
+     "DNS. It lifts by itself. A node whose code is copied from a slow volume may take as long."},
     {"FailedMount", kObstacle, "The kubelet cannot mount a volume of the pod.",
      "The message has the words of the kubelet: look at the claim, the Secret or the ConfigMap "
      "that it names. Where a Secret lacks a key of a store, it says which, and the field."},
@@ -84,6 +95,11 @@ constexpr Entry kWhatNodesWaitFor[] = {
      "The coordinator cannot write its ledger, for example because the disk is full. No new work "
      "is given out.",
      "Make room on the volume of the state. The job goes on by itself."},
+    {"NodeSilent", kObstacle,
+     "The coordinator has heard nothing of a node for 10 seconds: its host is cut off, frozen or "
+     "gone. Its work goes on elsewhere.",
+     "Nothing. The node goes on when it is heard again, and is made again once Kubernetes gives "
+     "its host up."},
     {"CrashLoopBackOff", kObstacle,
      "A container ends again and again. The message has its last words.",
      "Fix what they say. For the coordinator, `coordinator.restartLimit` ends the job."},

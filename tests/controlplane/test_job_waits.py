@@ -2,7 +2,9 @@
 status within 5 seconds, and the job starts by itself once it is mended."""
 
 import json
+import re
 
+import yaml
 from support.bad_specs import cases, job_of
 from support.job import spec
 
@@ -474,3 +476,50 @@ def test_startup_deadline(world):
     failed = world.until_condition("Failed", reason="StartupDeadlineExceeded", within=30)
     assert "nvidia.com/gpu" in failed["message"]
     assert world.pods() == []
+
+
+def test_a_network_that_denies(world):
+    """Nodes run, and what they send to their coordinator is dropped, while the operator reaches it.
+    The containers have run for a minute: the kubelet tells it late."""
+
+    def is_node(pod):
+        return pod["metadata"]["labels"]["parallelrun.dev/role"] == "node"
+
+    world.kubelet.scripted = is_node
+    world.submit()
+    world.until(lambda: world.status().get("nodes", {}).get("ready") == 2, 20)
+    (coordinator,) = world.coordinators()
+    address, _ = world.until(lambda: world.kubelet.behind_service(coordinator), 20)
+    nodes = world.nodes()
+    for pod in nodes:
+        world.kubelet.running(pod, pod["status"]["podIP"], ready=False, ago=60)
+    world.kubelet.running(coordinator, address, ago=60)
+    both = "nodes 0 and 1 have run for more than 15 s without a word to the coordinator"
+    said = until_told(world, "CoordinatorUnreachable", both, within=20)["message"]
+    assert world.condition("NodesReady")["status"] == "False"
+    host = world.status()["url"].removeprefix("https://").removesuffix("/")
+    assert f"the coordinator at {host} ({address} port {host.rpartition(':')[2]})" in said
+    assert world.status()["display"]["status"] == "CoordinatorUnreachable"
+    assert world.condition("Stalled")["status"] == "False"
+    world.until(lambda: "CoordinatorUnreachable" in [reason for reason, _, _ in world.events()])
+    # What is to be written is what a server takes, and means those pods.
+    policy = yaml.safe_load(re.search(r"\{podSelector.*\}", said)[0])
+    policy = world.client.create(
+        "NetworkPolicy",
+        world.namespace,
+        {"metadata": {"name": "let-nodes-out"}, "spec": policy},
+        fieldValidation="Strict",
+    )["spec"]
+    for pod in nodes:
+        assert policy["podSelector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
+    to = policy["egress"][0]["to"][0]["podSelector"]["matchLabels"]
+    assert to.items() <= coordinator["metadata"]["labels"].items()
+    assert policy["egress"][0]["ports"][0]["port"] in [
+        port["containerPort"] for port in coordinator["spec"]["containers"][0]["ports"]
+    ]
+    # It lifts by itself.
+    for pod in nodes:
+        world.kubelet.running(pod, pod["status"]["podIP"])
+        world.kubelet.fill(pod)
+    world.until_condition("Complete", within=40)
+    assert world.status()["nodes"]["restarts"] == 0

@@ -1,5 +1,6 @@
 """What happens to pods, and what the operator makes of it."""
 
+import signal
 from datetime import datetime
 
 import pytest
@@ -351,3 +352,41 @@ def test_node_restart_limit(world):
     assert "estart" in failed["reason"] + failed["message"]
     assert world.status()["nodes"]["restarts"] == 2
     assert [pod for pod in world.pods(live=False) if not ended(pod)] == []
+
+
+def test_a_coordinator_that_the_operator_does_not_reach(running):
+    """Told, and nothing is replaced for it; that it becomes a Warning after 30 s is in
+    tests/traces."""
+    pods = sorted(pod["metadata"]["uid"] for pod in running.pods())
+    (coordinator,) = running.coordinators()
+    running.kubelet.body(coordinator).process.send_signal(signal.SIGSTOP)  # it answers nothing
+    try:
+        told = running.until_condition("NodesReady", "True", "CoordinatorSilent", within=30)
+        where = f"pod {coordinator['metadata']['name']} at {coordinator['status']['podIP']} port "
+        assert f"the coordinator, {where}" in told["message"]
+        status = running.status()
+        assert status["display"]["status"] == "CoordinatorSilent"
+        assert status["display"]["eta"] == ""
+        assert "estimatedCompletionTime" not in status["progress"]
+    finally:
+        running.kubelet.body(coordinator).process.send_signal(signal.SIGCONT)
+    running.until_condition("NodesReady", "True", "AllReady", within=60)
+    assert sorted(pod["metadata"]["uid"] for pod in running.pods()) == pods
+    finish(running, within=60)
+    assert running.status()["coordinator"]["restarts"] == 0
+
+
+def test_a_node_that_says_nothing_any_more(running):
+    """Its pod is ready, as far as its kubelet knows."""
+    pod = running.node(1)
+    running.kubelet.body(pod).kill()
+    told = running.until_condition("NodesReady", "True", "NodeSilent", within=30)
+    assert told["message"] == (
+        "node 1 has said nothing for 10 s: its host node-1 may be cut off, frozen or gone; its "
+        "work goes on elsewhere, and the pod is made again if Kubernetes gives it up"
+    )
+    running.until(lambda: ("NodeSilent", told["message"], 1) in running.events())
+    running.kubelet.fill(pod)
+    running.until_condition("NodesReady", "True", "AllReady", within=20)
+    finish(running)
+    assert running.status()["nodes"]["restarts"] == 0

@@ -509,7 +509,8 @@ def test_a_replaced_pod_does_not_come_back(cluster):
     assert old.wait_only().code == 1
     # The end of the old pod is not that of the new one.
     pod = {"node": 0, "incarnation": 8, "reason": "OOMKilled", "exitCode": 137}
-    assert [node["registered"] for node in cluster.control(podEnds=[pod])["nodes"]] == [True]
+    nodes = cluster.control(podEnds=[pod])["nodes"]
+    assert [(one["registered"], one["pod"]) for one in nodes] == [(True, 9)]
     cluster.work.make("go")
     assert coordinator.wait_only().code == 0, coordinator.output
     assert node.wait_only().code == 0, node.output

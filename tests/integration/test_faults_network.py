@@ -208,12 +208,16 @@ def test_a_node_that_is_cut_off_for_longer_than_a_lease(faults):
             lambda p: (
                 succeeded(p) == count - 1
                 and [node["registered"] for node in p["nodes"]] == [False, True]
+                and [node.get("silent") for node in p["nodes"]] == [True, None]
             ),
             "it is given up, and the other one does all but one",
         )
         network.plug_in()
         faults.wait_for(
-            lambda p: all(node["registered"] for node in p["nodes"]) and len(p["nodes"]) == 2,
+            lambda p: (
+                [(node["registered"], node.get("silent")) for node in p["nodes"]]
+                == [(True, None)] * 2
+            ),
             "it comes back",
         )
         faults.wait_for(lambda _: faults.refused("settled") >= 2, "its late results are counted")

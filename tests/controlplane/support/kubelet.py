@@ -101,6 +101,13 @@ class Kubelet:
         if body:
             body.start()
 
+    def fill(self, pod):
+        """Starts a node in a pod that was scripted, or whose node was killed without a word."""
+        body = self._node(pod)
+        with self._lock:
+            self._known[pod["metadata"]["uid"]] = body
+        body.start()
+
     def _end_deleted(self, pod):
         uid = pod["metadata"]["uid"]
         with self._lock:
@@ -181,7 +188,8 @@ class Kubelet:
             "POST", self.client.path("Pod", self.namespace, name, "binding"), binding
         )
 
-    def running(self, pod, address=None, ready=True, restarts=0, last=None):
+    def running(self, pod, address=None, ready=True, restarts=0, last=None, ago=0):
+        """`ago`: since so many seconds, which the kubelet tells late."""
         return self.status(
             pod,
             phase="Running",
@@ -189,12 +197,12 @@ class Kubelet:
             hostIP="127.0.0.1",
             startTime=now(),
             conditions=conditions_of(
-                PodScheduled=True, Initialized=True, ContainersReady=ready, Ready=ready
+                ago, PodScheduled=True, Initialized=True, ContainersReady=ready, Ready=ready
             ),
             containerStatuses=[
                 container_status(
                     pod,
-                    {"running": {"startedAt": now()}},
+                    {"running": {"startedAt": now(ago)}},
                     ready=ready,
                     restarts=restarts,
                     last=last,

@@ -56,8 +56,10 @@ def secret_text(secret, key):
     return base64.b64decode(secret["data"][key]).decode()
 
 
-def conditions_of(**states):
-    return [{"type": t, "status": str(s), "lastTransitionTime": now()} for t, s in states.items()]
+def conditions_of(ago=0, **states):
+    return [
+        {"type": t, "status": str(s), "lastTransitionTime": now(ago)} for t, s in states.items()
+    ]
 
 
 def terminated_state(code, reason, message, ago=0):

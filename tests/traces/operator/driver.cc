@@ -8,13 +8,17 @@
 //                               what it does, events, what has changed in the status, and when it
 //                               looks again
 //   start [POD…]                the kubelet starts all pods, or these: node-0-1, coordinator-1
+//   begin POD…                  likewise, and tells when; nodes are not ready yet
 //   end POD exit=N [reason=WORD] [message=TEXT] [error=TEXT]
 //   restarted POD exit=N [error=TEXT]     the kubelet has started its container again
 //   pod POD [waiting=REASON] [why=TEXT] [unschedulable=TEXT] [host=NAME] [host-silent]
 //          [reason=WORD] [message=TEXT] [disruption=REASON] [deleted]    what its status says
 //   reap                        pods whose deletion was asked for are gone
 //   told STATE succeeded=N [failed=N] [total=N] [verdict=WORD] [reason=WORD] [message=TEXT]
-//                               what the coordinator says of its progress
+//          [come=POD,…] [silent=POD,…]
+//                               what the coordinator says of its progress, and of nodes, as 0-1:
+//                               those that are there, and those that it hears no more
+//   no-answer WHY               the operator asks the coordinator, in vain
 //   refuse PREFIX status=N reason=WORD message=TEXT | refuse-nothing     what creates are answered
 //   rival NAME [begun] [waits]  another job publishes to the same output, created half an hour
 //   later; no-rival                    it is over deaf                        the coordinator
@@ -63,22 +67,15 @@ class Driver {
   using Verb = void (Driver::*)(Command&);
   static const std::map<std::string, Verb>& Verbs() {
     static const std::map<std::string, Verb> verbs = {
-        {"spec", &Driver::Spec},
-        {"plan", &Driver::Plan},
-        {"start", &Driver::Start},
-        {"end", &Driver::End},
-        {"restarted", &Driver::Restarted},
-        {"pod", &Driver::Pod},
-        {"reap", &Driver::Reap},
-        {"told", &Driver::Told},
-        {"refuse", &Driver::Refuse},
-        {"refuse-nothing", &Driver::RefuseNothing},
-        {"rival", &Driver::AddRival},
-        {"no-rival", &Driver::NoRival},
-        {"upgraded", &Driver::Upgraded},
-        {"deaf", &Driver::Deaf},
-        {"run", &Driver::Run},
-        {"pods", &Driver::Pods},
+        {"spec", &Driver::Spec},         {"plan", &Driver::Plan},
+        {"start", &Driver::Start},       {"begin", &Driver::Begin},
+        {"end", &Driver::End},           {"restarted", &Driver::Restarted},
+        {"pod", &Driver::Pod},           {"reap", &Driver::Reap},
+        {"told", &Driver::Told},         {"no-answer", &Driver::NoAnswer},
+        {"refuse", &Driver::Refuse},     {"refuse-nothing", &Driver::RefuseNothing},
+        {"rival", &Driver::AddRival},    {"no-rival", &Driver::NoRival},
+        {"upgraded", &Driver::Upgraded}, {"deaf", &Driver::Deaf},
+        {"run", &Driver::Run},           {"pods", &Driver::Pods},
     };
     return verbs;
   }
@@ -106,6 +103,15 @@ class Driver {
     const std::vector<std::string> names = c.Words();
     for (const std::string& name : names) world_.Start(world_.Pod(name));
     if (names.empty()) world_.StartAll();
+  }
+  void Begin(Command& c) {
+    for (const std::string& name : c.Words()) {
+      operators::PodDigest& pod = world_.Pod(name);
+      world_.Start(pod);
+      pod.main.started = world_.now;
+      pod.ready = pod.role == operators::PodRole::kCoordinator;
+      if (pod.ready) pod.ready_since = world_.now;
+    }
   }
   void End(Command& c) {
     operators::PodDigest& pod = world_.Pod(c.Word("pod"));
@@ -155,8 +161,19 @@ class Driver {
             {"path", "/mnt/out/o.txt"}, {"bytes", 5}, {"rows", 1}, {"sha256", "ab"}};
       }
     }
+    for (const char* list : {"come", "silent"}) {
+      for (const std::string& pod : c.List(list)) {
+        const size_t dash = pod.find('-');
+        const bool silent = std::string(list) == "silent";
+        progress["nodes"].push_back({{"index", c.NumberIn(pod.substr(0, dash))},
+                                     {"registered", !silent},
+                                     {"silent", silent},
+                                     {"pod", c.NumberIn(pod.substr(dash + 1))}});
+      }
+    }
     world_.Say(progress);
   }
+  void NoAnswer(Command& c) { world_.DoNotAnswer(c.Word("why")); }
   void Refuse(Command& c) {
     operators::ApplyFailure failure;
     const std::string prefix = c.Word("prefix");

@@ -63,6 +63,8 @@ TEST(CoordinatorPool, PullsWithTheOperatorsTokenAndTheJobsName) {
   ASSERT_TRUE(answer && answer->progress) << (answer ? answer->error : "");
   EXPECT_EQ((*answer->progress)["state"], "Running");
   EXPECT_EQ(answer->pod_uid, "pod-aaaaa");
+  EXPECT_GT(answer->asked_since, WallTime{});
+  EXPECT_LE(answer->asked_since, answer->at);
   EXPECT_EQ(coordinator.requests()[0],
             "GET /v1/progress Bearer " + coordinator.address().token + " ");
 }

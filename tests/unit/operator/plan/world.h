@@ -188,6 +188,16 @@ class PlanWorld {
     view.pulled = now;
     view.error.clear();
   }
+  // The operator has asked its live pod, in vain.
+  void DoNotAnswer(const std::string& why) {
+    for (const auto& [name, pod] : pods) {
+      if (pod.role != PodRole::kCoordinator || !pod.Live() || pod.uid == view.pod_uid) continue;
+      view = {};
+      view.pod_uid = pod.uid;
+      view.asked_since = now;
+    }
+    view.error = why;
+  }
   static json Progress(const std::string& state, int succeeded, int failed, int total) {
     return {{"state", state},
             {"miniBatches",
