@@ -71,6 +71,48 @@ def test_the_page_warns_of_what_deletes_every_job():
         assert command in page
 
 
+def policies_of_the_page():
+    page = (ROOT / "docs/security.md").read_text()
+    (block,) = re.findall(r"^```yaml\n(.*?)^```$", page, re.M | re.S)
+    return block, {one["metadata"]["name"]: one["spec"] for one in yaml.safe_load_all(block)}
+
+
+def test_the_policies_of_the_page_obey_the_schema(tmp_path):
+    from support import schemas
+
+    schemas.write(tmp_path)
+    location = f"{tmp_path}/{schemas.LOCATION}"
+    told = render.run(
+        [render.tool("kubeconform"), "-summary", "-schema-location", location, "-"],
+        input=policies_of_the_page()[0],
+    )
+    assert "Valid: 3, Invalid: 0, Errors: 0" in told
+
+
+def test_the_policies_of_the_page_are_those_of_the_chart(chart):
+    """And mean the pods that the operator makes, at the port where coordinators listen."""
+    _, policies = policies_of_the_page()
+    values = {"jobs": {"egress": {"enabled": True, "namespaces": ["team-a"]}}}
+    made = render.chart(values)["NetworkPolicy", "team-a", "parallelrun-jobs"]["spec"]
+    assert policies["parallelrun-jobs-out"] == made
+    let_in = policies["parallelrun-coordinators-in"]
+    (rule,) = let_in["ingress"]
+    defaults = yaml.safe_load((render.CHART / "values.yaml").read_text())
+    assert [port["port"] for port in rule["ports"]] == [defaults["jobs"]["coordinatorPort"]]
+    nodes, operators = rule["from"]
+    assert nodes == {"podSelector": {"matchLabels": {"parallelrun.dev/role": "node"}}}
+    operator = chart["Deployment", "parallelrun-system", "parallelrun-operator"]
+    space = {"kubernetes.io/metadata.name": operator["metadata"]["namespace"]}
+    assert operators["namespaceSelector"]["matchLabels"] == space
+    labels = operator["spec"]["template"]["metadata"]["labels"]
+    assert operators["podSelector"]["matchLabels"].items() <= labels.items()
+    assert let_in["podSelector"] == {"matchLabels": {"parallelrun.dev/role": "coordinator"}}
+    stores = policies["parallelrun-stores-out"]
+    assert stores["podSelector"] == policies["parallelrun-jobs-out"]["podSelector"]
+    ((to,),) = (rule["to"] for rule in stores["egress"])
+    assert "169.254.0.0/16" in to["ipBlock"]["except"], "the hosts' metadata service"
+
+
 def test_the_metrics_of_the_page_are_exported():
     page = (ROOT / "docs/monitoring.md").read_text()
     sources = [*ROOT.glob("src/coordinator/**/*.cc"), *ROOT.glob("operator/**/*.cc")]
