@@ -3,6 +3,7 @@
 The output is exactly that of an undisturbed run, or the cause is said.
 """
 
+import contextlib
 import json
 import re
 import time
@@ -225,6 +226,69 @@ def test_one_bad_node_is_waited_for_ever_longer(space, operator):
 
 def seconds_of(text):
     return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+
+
+@contextlib.contextmanager
+def dropped(cluster, *words):
+    """What the hosts forward to the port of coordinators, and what these words match, is dropped.
+
+    The network plug-in here enforces no NetworkPolicy; one that does drops the same.
+    """
+    rule = ["FORWARD", "-p", "tcp", "--dport", "8443", *words, "-j", "DROP"]
+    for node in cluster.nodes:
+        node.machine.run("iptables", "-w", "-I", *rule)
+    try:
+        yield
+    finally:
+        for node in cluster.nodes:
+            node.machine.run("iptables", "-w", "-D", *rule)
+
+
+@pytest.mark.own_cluster
+def test_a_network_that_denies_nodes_their_coordinator(space, operator, cluster):
+    """Nodes ask a Service, whose address is translated; the operator asks the pod itself."""
+    with dropped(cluster, "-m", "conntrack", "--ctstate", "DNAT"):
+        job, _data, out, output = space.run("denied")
+        denied = "CoordinatorUnreachable: nodes 0 and 1 have run for more than 15 s without a word "
+        denied += f"to the coordinator at denied-<hex>-coordinator.{space.name}.svc:8443 (<any> "
+        denied += "port 8443), which answers the operator; where a NetworkPolicy denies it, write "
+        denied += f"one more in namespace {space.name} with spec <any>"
+        job.says(
+            "denied CoordinatorUnreachable 0% (0/8) 0 0/2",
+            {**WORKS, "NodesReady": f"False {denied}"},
+            "Warning CoordinatorUnreachable: <any>",
+            limit=120,
+        )
+    job.succeeded()
+    assert out.read(OUTPUT.format("denied")) == output
+    job.says_it_succeeded(8, lines=["Nodes: Restarts: 0"])
+
+
+@pytest.mark.own_cluster
+def test_a_coordinator_that_the_operator_does_not_reach(space, operator, cluster):
+    job, data, out, output = running(space, "unheard", seconds=1)
+    known = {pod["metadata"]["uid"] for pod in job.pods()}
+    callers = [
+        pod["status"]["podIP"]
+        for pod in space.kube.list("pods", operator)
+        if not pod["metadata"].get("deletionTimestamp")
+    ]
+    with dropped(cluster, "--source", ",".join(callers)):
+        silent = "CoordinatorSilent: the coordinator, pod <pod> at <any> port 8443, has not "
+        silent += "answered the operator for 30 s; what it does with its nodes goes on, and "
+        silent += "nothing is replaced; where a NetworkPolicy is in the way, let the operator in "
+        silent += f"namespace {operator} reach that port (<any>)"
+        job.says(
+            f"unheard CoordinatorSilent <n>% (<n>/{MANY}) 0 2/2",
+            {**WORKS, "NodesReady": f"True {silent}"},
+            f"Warning {silent}",
+            limit=120,
+        )
+        assert {pod["metadata"]["uid"] for pod in job.pods()} == known
+        data.write(jobs.GO)
+    job.succeeded()
+    assert out.read(OUTPUT.format("unheard")) == output
+    job.says_it_succeeded(MANY, f"Warning {silent}", lines=["Nodes: Restarts: 0"])
 
 
 @pytest.mark.own_cluster
