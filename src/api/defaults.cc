@@ -92,6 +92,12 @@ JobSpec DefaultSpec() {
   return std::move(job.spec);
 }
 
+Duration InitTimeout(const JobSpec& spec) {
+  if (spec.init_timeout) return *spec.init_timeout;
+  return std::max<Duration>(
+      {seconds(1800), 3 * spec.run_invocation_timeout + seconds(30), spec.progress_update_timeout});
+}
+
 int64_t NodeRestartLimit(const JobSpec& spec, int32_t highest_node_count, int64_t lost) {
   if (spec.node_restart_limit) return *spec.node_restart_limit;
   return 3 * static_cast<int64_t>(highest_node_count) + kDeathsOfOne * (lost + 1);

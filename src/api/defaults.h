@@ -22,6 +22,10 @@ JobSpec DefaultSpec();
 // that is nobody's fault yet, 11 until it is alone, of 2,048 that a node may hold, and 10 losses.
 inline constexpr int64_t kDeathsOfOne = 22;
 
+// spec.initTimeoutSeconds; or half an hour, for models that take long to load, and no less than
+// what a job allows without progress.
+Duration InitTimeout(const JobSpec& spec);
+
 // spec.nodeRestartLimit, or 3 for each node of the highest nodeCount that the job ever had, and
 // what it takes to find one mini-batch more than the `lost` that ended their nodes so far.
 int64_t NodeRestartLimit(const JobSpec& spec, int32_t highest_node_count, int64_t lost);

@@ -114,7 +114,8 @@ struct JobSpec {
   std::optional<bool> speculation;  // none: with AppendRow
   Duration run_invocation_timeout = seconds(60);
   Duration task_overhead_timeout = seconds(600);
-  Duration progress_update_timeout{};  // default: 3 run_invocation_timeout + 30 s, at least 300 s
+  Duration progress_update_timeout{};    // default: 3 run_invocation_timeout + 30 s, at least 300 s
+  std::optional<Duration> init_timeout;  // none: see InitTimeout in defaults.h
   Duration first_task_creation_timeout = seconds(600);
   Duration shutdown_timeout = seconds(300);
   LoggingLevel logging_level = LoggingLevel::kInfo;

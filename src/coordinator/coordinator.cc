@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/defaults.h"
 #include "base/json.h"
 #include "coordinator/core/intake.h"
 #include "coordinator/core/process_events.h"
@@ -39,12 +40,13 @@ Coordinator::Coordinator(const CoordinatorLimits& limits, ledger::Ledger& ledger
       newest_(limits.look, now),
       ending_(limits.rules, limits.spec.shutdown_timeout, journal_),
       program_errors_(limits.processes, working_.At(now)),
-      standstill_({limits.spec.progress_update_timeout, limits.spec.first_task_creation_timeout},
+      standstill_({limits.spec.progress_update_timeout, limits.spec.first_task_creation_timeout,
+                   api::InitTimeout(limits.spec)},
                   working_.At(now)),
       attempts_(limits_, journal_, availability_, plan),
       told_(limits.speculation),
-      answers_(limits.processes,
-               {journal_, availability_, nodes_, newest_, ending_, attempts_, plan, standstill_}) {
+      answers_(limits.processes, {journal_, availability_, nodes_, newest_, ending_, attempts_,
+                                  plan, standstill_, init_watch_}) {
   Decide(now);
 }
 
@@ -75,15 +77,24 @@ uint64_t Coordinator::Exchange(uint32_t index, const job::ExchangeRequest& reque
                 plan_);
   Intake::Taken& taken = intake.taken();
   intake.TakeUnheard();
-  const ProcessEvents events{journal_, nodes_, ending_, program_errors_, standstill_, told_};
+  const ProcessEvents events{journal_,    nodes_,      ending_, program_errors_,
+                             standstill_, init_watch_, told_};
   events.Take(index, request, taken);
+  // Only a process that is ready takes or holds anything. Who has said so to the coordinator before
+  // this one does not say it again.
+  const bool works = request.want > 0 || !request.held.empty() || !request.offered.empty();
+  if (node.starts && works) nodes_.Ready(node);
+  if (nodes_.any_ready()) standstill_.Ready(working_.At(now));
   intake.TakeHeld();
   intake.TakeOffered();
   intake.TakeParts();
   intake.TakeFinished();
   if (!request.offered.empty()) nodes_.Offered(node, taken.compared);
   nodes_.Hear(node);
-  if (request.unheard) standstill_.NotHeard(index);
+  if (request.unheard) {
+    standstill_.NotHeard(index);
+    init_watch_.NotHeard(index);
+  }
   if (taken.moved) standstill_.Moved(working_.At(now));
   for (const job::Finished* const failed : taken.failed) {
     if (state().counts().succeeded > 0) break;  // then no error is every attempt's
@@ -266,7 +277,10 @@ void Coordinator::Tick(Instant now) {
   // soon as they are made would never end.
   const bool tried = nodes_.AnyAtWork() || standstill_.InVain();
   const bool usable = tried && paused().empty() && newest_.unseen().empty() && !newest_.Hangs(now);
-  if (standstill_.Tick(worked, usable)) answers_.waiters().WakeAll();
+  const Nodes::InInit in_init = nodes_.in_init();
+  const bool stands = standstill_.Tick(worked, usable, nodes_.any_ready() ? 0 : in_init.nodes);
+  const bool starts_long = init_watch_.Tick(in_init, worked);
+  if (stands || starts_long) answers_.waiters().WakeAll();
   if (phase() == Phase::kRunning) {
     if (const auto late = standstill_.Overdue(state(), worked, [&] { return WhyStill(); })) {
       ending_.Conclude(*late);
@@ -396,6 +410,11 @@ std::optional<std::pair<job::Held, Duration>> Coordinator::Slowest(Instant now) 
   std::optional<job::Held> slowest = availability_.Slowest();
   if (!slowest) return std::nullopt;
   return std::pair(*slowest, working_.At(now) - slowest->lease.started_at);
+}
+
+std::string Coordinator::InitText(Instant now) const {
+  if (phase() != Phase::kRunning) return "";
+  return init_watch_.Text(nodes_.in_init(), working_.At(now));
 }
 
 std::string Coordinator::WaitsFor() const {

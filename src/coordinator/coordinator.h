@@ -19,6 +19,7 @@
 #include "coordinator/core/answers.h"
 #include "coordinator/core/attempts.h"
 #include "coordinator/core/ending.h"
+#include "coordinator/core/init_watch.h"
 #include "coordinator/core/journal.h"
 #include "coordinator/core/newest.h"
 #include "coordinator/core/nodes.h"
@@ -131,6 +132,9 @@ class Coordinator {
   uint64_t pending() const;
   // The mini-batch that is in run() for longest, as far as was heard, and for how long.
   std::optional<std::pair<job::Held, Duration>> Slowest(Instant now) const;
+  // For how long init() has been running, on how many nodes, and where it is; "" while that is no
+  // news.
+  std::string InitText(Instant now) const;
   // Why the job, or one of its nodes, waits for its disk; "" when none does.
   std::string WaitsFor() const;
   // What is not as its invariants say, "": all is. Counts everything: for tests.
@@ -157,6 +161,7 @@ class Coordinator {
   Ending ending_;
   ProgramErrors program_errors_;
   Standstill standstill_;
+  InitWatch init_watch_;
   Attempts attempts_;
   Told told_;
   Answers answers_;

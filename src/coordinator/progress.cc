@@ -119,6 +119,7 @@ std::string ProgressJson(const Coordinator& coordinator, const ProgressFacts& fa
   out["failedAttempts"] = state.errors().total();
   out["paused"] = coordinator.WaitsFor();
   out["fetching"] = coordinator.nodes().Fetching();
+  out["init"] = coordinator.InitText(now);
   out["storeWaits"] = facts.store_waits;
   out["trial"] = state.settings() ? api::TrialOf(state.settings()->plan_settings) : "";
   out["warning"] = facts.warning;

@@ -50,6 +50,11 @@ constexpr Entry kEndsOfAJob[] = {
      "of a job: so it did in every process.",
      "Fix the error that the message names, such as a model that is not there or a package that "
      "the image lacks. The whole traceback is in `user/error`."},
+    {"InitTimeout", kEnd,
+     "`init()` ran for `initTimeoutSeconds`, and no process of any node has come through it. The "
+     "message says where the processes are in Python.",
+     "Find out what `init()` waits for at that line, such as a download or a lock. If a model "
+     "takes this long to load, raise `initTimeoutSeconds`."},
     {"InputUnusable", kEnd,
      "An input is missing, empty, cannot be listed, or holds a name that cannot be used.",
      "Look at the path that the message names, correct `inputs` or the data, and run again. Where "

@@ -11,10 +11,10 @@ inline constexpr std::string_view kWords[] = {
     // How a job ends.
     "Complete", "Completed", "CompletedWithFailures", "ShutdownFailed", "ErrorThresholdExceeded",
     "AllowedFailedCountExceeded", "AllowedFailedPercentExceeded", "NothingSucceeded", "NoRows",
-    "ScriptUnusable", "InitFailed", "InputUnusable", "NoProgress", "FirstTaskTimeout",
-    "LedgerUnreadable", "Canceled", "DeadlineExceeded", "StartupDeadlineExceeded",
-    "NodeRestartLimitExceeded", "CoordinatorRestartLimitExceeded", "CoordinatorCannotStart",
-    "OutputNotPublished", "JobFailed",
+    "ScriptUnusable", "InitFailed", "InitTimeout", "InputUnusable", "NoProgress",
+    "FirstTaskTimeout", "LedgerUnreadable", "Canceled", "DeadlineExceeded",
+    "StartupDeadlineExceeded", "NodeRestartLimitExceeded", "CoordinatorRestartLimitExceeded",
+    "CoordinatorCannotStart", "OutputNotPublished", "JobFailed",
     // Why an attempt failed.
     "Exception", "BadReturn", "ShortReturn", "RunTimeout", "OverheadTimeout", "ProcessEnded",
     "OOMKilled", "LostTooOften", "InputChanged", "InputUnreadable", "Misfit", "SkippedRows",

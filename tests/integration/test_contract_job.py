@@ -259,10 +259,13 @@ def test_s13_the_time_to_write_rows_has_a_limit_of_its_own(work):
 def test_s13_init_that_hangs_ends_the_job(work):
     script = "import time\ndef init():\n    time.sleep(1000)\n" + ECHO
     before = stalled()
-    result = run_job(work, script, progressUpdateTimeoutSeconds=8)
+    # The time of a mini-batch is not that of init().
+    result = run_job(work, script, initTimeoutSeconds=8, progressUpdateTimeoutSeconds=2)
     assert result.code == 1, result
-    assert first_line(work).startswith("Failed: NoProgress: no mini-batch was finished for ")
-    assert "progressUpdateTimeoutSeconds" in first_line(work)
+    assert first_line(work).startswith(
+        "Failed: InitTimeout: no process has come through init() within 8.0s, on 1 node: "
+    )
+    assert "initTimeoutSeconds" in first_line(work)
     # Where each process was, and where the rest of that stands.
     where = r": node 0, process00\d.*: init score\.py:3 \(score\.py:3\);"
     if not re.search(where, first_line(work)):  # it had to wait for a processor when it was asked

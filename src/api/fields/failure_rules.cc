@@ -71,6 +71,14 @@ const FieldList& FailureRuleFields() {
               3 * kThreeDays + 30)
           .Otherwise("3 x runInvocationTimeoutSeconds + 30, at least 300")
           .In(kCoordinator),
+      Bound("initTimeoutSeconds", &JobSpec::init_timeout, Whole(1, 3 * kThreeDays + 30),
+            "Time-out of init(), with the import of the script: the job fails when it has run for "
+            "so long and no process of any node has come through it. If not given: 1,800, or 3 x "
+            "runInvocationTimeoutSeconds + 30 or progressUpdateTimeoutSeconds where one of these "
+            "is longer.")
+          .Otherwise("1,800, or 3 x runInvocationTimeoutSeconds + 30 or "
+                     "progressUpdateTimeoutSeconds where one of these is longer")
+          .In(kCoordinator),
       // Jobs in the wild give it six days.
       timeout(
           "firstTaskCreationTimeoutSeconds", &JobSpec::first_task_creation_timeout,

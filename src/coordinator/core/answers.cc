@@ -13,8 +13,9 @@ namespace parallelrun::coordinator {
 
 job::Directive Answers::DirectiveFor(const Waiter& waiting) const {
   const job::Directive what = of_.ending.DirectiveFor(of_.nodes.Expected(waiting.node));
+  if (what != job::Directive::kGoOn) return what;
   const bool ask =
-      what == job::Directive::kGoOn && of_.standstill.Asks(waiting.node, waiting.incarnation);
+      of_.standstill.Asks(waiting.node, waiting.incarnation) || of_.init_watch.Asks(waiting.node);
   return ask ? job::Directive::kWhere : what;
 }
 
@@ -128,7 +129,10 @@ bool Answers::TryAnswer(Waiter& waiting, Instant now, WorkInstant worked) {
   waiting.reply.epoch = of_.journal.epoch();
   waiting.reply.directive = what;
   if (what == job::Directive::kClose) of_.ending.closing().Told(waiting.node, waiting.incarnation);
-  if (what == job::Directive::kWhere) of_.standstill.Asked(waiting.node, waiting.incarnation);
+  if (what == job::Directive::kWhere) {
+    of_.standstill.Asked(waiting.node, waiting.incarnation);
+    of_.init_watch.Asked(waiting.node);
+  }
   waiting.answer(waiting.reply);
   return true;
 }

@@ -12,6 +12,7 @@
 #include "coordinator/core/attempts.h"
 #include "coordinator/core/ending.h"
 #include "coordinator/core/gates.h"
+#include "coordinator/core/init_watch.h"
 #include "coordinator/core/newest.h"
 #include "coordinator/core/nodes.h"
 #include "coordinator/core/standstill.h"
@@ -32,6 +33,7 @@ class Answers {
     Attempts& attempts;
     plan::PlanStore& plan;
     Standstill& standstill;
+    InitWatch& init_watch;
   };
   // `processes`: of each node that is expected.
   Answers(uint32_t processes, const Parts& parts)

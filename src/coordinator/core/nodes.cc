@@ -45,8 +45,13 @@ WorkInstant Nodes::FirstAsked(uint32_t index, uint64_t pod, WorkInstant worked) 
 Nodes::Node& Nodes::Register(uint32_t index, const std::string& agent, uint64_t pod,
                              uint32_t processes, uint32_t epoch, WorkInstant worked) {
   Node& node = nodes_[index];
-  Uncount(node);
   node.index = index;
+  Uncount(node);
+  // One that registers again may have come through init() long ago.
+  if (node.agent != agent || node.registrations == 0) {
+    node.starts = true;
+    node.starts_since = worked;
+  }
   if (!node.agent.empty() && node.agent != agent) {
     node.superseded.push_back(node.agent);
     if (node.superseded.size() > kAgentsRemembered) node.superseded.pop_front();
@@ -97,6 +102,13 @@ void Nodes::Depart(Node& node) {
 void Nodes::Ready(Node& node) {
   Uncount(node);
   node.ever_ready = true;
+  node.starts = false;
+  Count(node);
+}
+
+void Nodes::InitFailed(Node& node) {
+  Uncount(node);
+  node.starts_since = node.seen;
   Count(node);
 }
 
@@ -112,8 +124,17 @@ void Nodes::NoRoom(Node& node, std::string why) {
   Count(node);
 }
 
+void Nodes::RanOut(Node& node, std::string what) {
+  Uncount(node);
+  node.ran_out = std::move(what);
+  Count(node);
+}
+
 bool Nodes::Fetches(Node& node, std::string what, std::string_view bytes) {
+  Uncount(node);
+  if (what.empty() && !node.fetching.empty()) node.starts_since = node.seen;
   node.fetching = std::move(what);
+  Count(node);
   uint64_t now = 0;
   const auto read = std::from_chars(bytes.data(), bytes.data() + bytes.size(), now);
   if (read.ec != std::errc() || now <= node.fetched) return false;
@@ -192,9 +213,23 @@ void Nodes::Count(const Node& node, int by) {
   count(counts_.heard, node.heard && node.index < expected_);
   if (by < 0) {
     silent_.erase(node.index);
-  } else if (node.silent) {
-    silent_.insert(node.index);
+    in_init_.erase({node.starts_since, node.index});
+    return;
   }
+  if (node.silent) silent_.insert(node.index);
+  if (IsInInit(node)) in_init_.insert({node.starts_since, node.index});
+}
+
+// One that lacks space, or fetches what init() reads, waits for something else.
+bool Nodes::IsInInit(const Node& node) const {
+  return node.registered && node.starts && !node.gave_up && Expected(node.index) &&
+         node.no_room.empty() && node.ran_out.empty() && node.fetching.empty();
+}
+
+Nodes::InInit Nodes::in_init() const {
+  if (in_init_.empty()) return {};
+  const auto& [since, first] = *in_init_.begin();
+  return {in_init_.size(), first, since};
 }
 
 bool Nodes::AnyAtWork() const {

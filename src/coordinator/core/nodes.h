@@ -36,6 +36,8 @@ class Nodes {
     bool gave_up = false;
     bool silent = false;  // neither left nor ended as far as is known, and says nothing
     bool ever_ready = false;
+    bool starts = false;                   // no process of its agent is ready yet
+    WorkInstant starts_since;              // with all that init() needs
     std::string no_room;                   // why it begins nothing; "": it does
     std::string ran_out;                   // what its processes had no space for
     std::string fetching;                  // of side inputs; "": it has them, or needs none
@@ -80,10 +82,14 @@ class Nodes {
   // --- what a node says of itself
   // One of its processes came through init().
   void Ready(Node& node);
+  // One did not, and is tried anew.
+  void InitFailed(Node& node);
   // Of init().
   void GiveUp(Node& node);
   // It begins nothing for want of room; "": it does.
   void NoRoom(Node& node, std::string why);
+  // Its processes had no space for something; "": results come again.
+  void RanOut(Node& node, std::string what);
   // It fetches side inputs before it starts a process, and has so many bytes, as digits; "": all.
   // True when it has more than before.
   bool Fetches(Node& node, std::string what, std::string_view bytes);
@@ -118,6 +124,13 @@ class Nodes {
   bool any_ready() const { return counts_.ready > 0; }
   // Somebody could work, or should.
   bool AnyAtWork() const;
+  // Nodes that are there, have what init() needs, and none of whose processes has come through it.
+  struct InInit {
+    size_t nodes = 0;
+    uint32_t first = 0;  // that is at it longest
+    WorkInstant since{};
+  };
+  InInit in_init() const;
 
   // --- for messages; "": none
   // Nodes that should be at work and say nothing, where nobody else works.
@@ -143,6 +156,7 @@ class Nodes {
   void Uncount(const Node& node) { Count(node, -1); }
   void Count(const Node& node, int by = 1);
   void Watch(Node& node);
+  bool IsInInit(const Node& node) const;
   std::string FirstThatSays(std::string Node::*what) const;
 
   std::map<uint32_t, Node> nodes_;
@@ -151,6 +165,7 @@ class Nodes {
   uint32_t last_incarnation_ = 0;
   Counts counts_;
   std::set<uint32_t> silent_;
+  std::set<std::pair<WorkInstant, uint32_t>> in_init_;  // by when it began
   // Registered nodes, each once, by when it was seen, or earlier: it may have been seen since.
   std::set<std::pair<WorkInstant, uint32_t>> watched_;
   WorkInstant ticked_;

@@ -21,7 +21,11 @@ void ProcessEvents::Take(uint32_t index, const job::ExchangeRequest& request,
         nodes.Ready(node);
         program_errors.ProcessReady(index, event.process);
         break;
-      case job::ProcessEvent::Kind::kInitFailed: program_errors.InitFailed(message + where); break;
+      case job::ProcessEvent::Kind::kInitFailed:
+        nodes.InitFailed(node);
+        standstill.InitFailed();
+        program_errors.InitFailed(message + where);
+        break;
       case job::ProcessEvent::Kind::kScriptUnusable:
         // One that starts too late is not needed any more.
         if (ending.phase() != Ending::Phase::kClosing) {
@@ -41,7 +45,7 @@ void ProcessEvents::Take(uint32_t index, const job::ExchangeRequest& request,
         taken.position = std::max(taken.position, journal.appended());
         break;
       case job::ProcessEvent::Kind::kNoRoom: nodes.NoRoom(node, message); break;
-      case job::ProcessEvent::Kind::kRanOut: node.ran_out = message; break;
+      case job::ProcessEvent::Kind::kRanOut: nodes.RanOut(node, message); break;
       case job::ProcessEvent::Kind::kFetching:
         taken.moved = nodes.Fetches(node, message, event.log) || taken.moved;
         break;
@@ -50,7 +54,10 @@ void ProcessEvents::Take(uint32_t index, const job::ExchangeRequest& request,
         // The same everywhere: the first node that says so says it for all.
         ending.Conclude(job::FailedFor("InputUnusable", message));
         break;
-      case job::ProcessEvent::Kind::kWhere: standstill.Where(index, event.process, message); break;
+      case job::ProcessEvent::Kind::kWhere:
+        standstill.Where(index, event.process, message);
+        init_watch.Where(index, event.process, message);
+        break;
       case job::ProcessEvent::Kind::kGaveUp:
         nodes.GiveUp(node);
         program_errors.GaveUp(message + where);

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "coordinator/core/ending.h"
+#include "coordinator/core/init_watch.h"
 #include "coordinator/core/intake.h"
 #include "coordinator/core/journal.h"
 #include "coordinator/core/nodes.h"
@@ -22,6 +23,7 @@ struct ProcessEvents {
   Ending& ending;
   ProgramErrors& program_errors;
   Standstill& standstill;
+  InitWatch& init_watch;
   Told& told;
 
   // `node` is registered. What its answer waits for, and whether something moved, goes into

@@ -3,42 +3,49 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
-#include <vector>
+#include <utility>
 
+#include "base/count_of.h"
 #include "base/escape.h"
-#include "job/node_messages.h"
 #include "job/verdict.h"
 
 namespace parallelrun::coordinator {
 namespace {
 
 constexpr char kRaise[] = "fix that, or raise spec.progressUpdateTimeoutSeconds";
+constexpr char kRaiseInit[] = "fix that, or raise spec.initTimeoutSeconds";
 constexpr char kLogs[] = "user/stderr/<node>/<process>.stderr.txt";
 // An answer takes a second where nodes are busy, and a parked request is woken for it.
 constexpr Duration kAskBefore = seconds(10);
-constexpr size_t kMostProcesses = 1'000;  // that are kept
-constexpr size_t kMostPlaces = 3;         // that are told
-constexpr size_t kMostBytes = 500;        // of a place
+constexpr size_t kMostPlaces = 3;   // that are told
+constexpr size_t kMostBytes = 500;  // of a reason
 constexpr uint32_t kEndsForFree = 5;
 
-// Its end: there the innermost calls are.
-std::string Shortened(std::string_view where) {
-  if (where.size() <= kMostBytes) return Printable(where, 2 * kMostBytes);
-  where.remove_prefix(where.size() - kMostBytes);
-  where.remove_prefix(std::min(where.find(", "), where.size()));
-  return "..." + Printable(where, 2 * kMostBytes);
+// Whether it is over soon, if nothing happens.
+bool Nearly(Duration passed, Duration limit) {
+  return passed >= limit - std::min(kAskBefore, limit / 2);
 }
 
 }  // namespace
 
 void Standstill::Moved(WorkInstant worked) {
   moved_ = worked;
-  asking_ = false;
-  asked_.clear();
-  where_.clear();
+  // A listing that goes on says nothing of init().
+  if (nodes_in_init_ == 0) {
+    asking_ = false;
+    asked_.clear();
+    places_.Clear();
+  }
   in_vain_.reset();
   if (!std::exchange(any_ended_, false)) return;
   for (auto& [node, ends] : ends_) ends.in_a_row = 0;
+}
+
+void Standstill::Ready(WorkInstant worked) {
+  if (std::exchange(ready_, true)) return;
+  nodes_in_init_ = 0;
+  in_init_ = Duration::zero();
+  Moved(worked);
 }
 
 void Standstill::Ended(uint32_t node, uint64_t pod, std::string_view reason) {
@@ -60,11 +67,14 @@ std::string Standstill::InVainText() const {
 }
 
 // What came right before this is progress of now: it is not moved beyond that.
-bool Standstill::Tick(WorkInstant worked, bool usable) {
-  if (!usable) moved_ = std::min(moved_ + (worked - ticked_), worked);
+bool Standstill::Tick(WorkInstant worked, bool usable, size_t in_init) {
+  nodes_in_init_ = usable && !ready_ ? in_init : 0;
+  if (nodes_in_init_ > 0) in_init_ += worked - ticked_;
+  if (!usable || nodes_in_init_ > 0) moved_ = std::min(moved_ + (worked - ticked_), worked);
   ticked_ = worked;
-  const Duration before = std::min(kAskBefore, limits_.progress / 2);
-  const bool asked = std::exchange(asking_, worked - moved_ >= limits_.progress - before);
+  const bool late = nodes_in_init_ > 0 ? Nearly(in_init_, limits_.init)
+                                       : Nearly(worked - moved_, limits_.progress);
+  const bool asked = std::exchange(asking_, late);
   return asking_ && !asked;
 }
 
@@ -75,70 +85,38 @@ bool Standstill::Asks(uint32_t node, const job::Incarnation& incarnation) const 
 }
 
 void Standstill::Where(uint32_t node, uint32_t process, std::string_view where) {
-  if (!asking_ || where_.size() >= kMostProcesses) return;
-  where_.insert_or_assign({node, process}, Shortened(where));
+  if (asking_) places_.Add(node, process, where);
 }
 
-// Where most of them are first. Agents have the processes write their whole stacks when they ask,
-// and again when they hear of the verdict.
-std::string Standstill::Places() const {
-  struct Spot {
-    std::string where;
-    std::string first;
-    size_t processes = 0;
-    bool whole_node = false;
-  };
-  std::map<std::string_view, Spot> by_where;
-  for (const auto& [process, where] : where_) {
-    Spot& place = by_where[where];
-    if (place.processes++ > 0) continue;
-    place.where = where;
-    place.whole_node = process.second == job::ProcessEvent::kWholeNode;
-    place.first = place.whole_node
-                      ? fmt::format("node {}", process.first)
-                      : fmt::format("node {}, process{:03}", process.first, process.second);
+// Agents have the processes write their whole stacks when they ask, and again when they hear of the
+// verdict.
+std::string Standstill::Hint(std::string_view raise) const {
+  if (places_.empty()) {
+    return fmt::format("where each process is in Python stands at the end of its log, {}; {}",
+                       kLogs, raise);
   }
-  std::vector<Spot> places;
-  for (auto& [where, place] : by_where) places.push_back(std::move(place));
-  // What nodes wait for is why their processes have nothing to do.
-  std::stable_sort(places.begin(), places.end(), [](const Spot& a, const Spot& b) {
-    return std::pair(a.whole_node, a.processes) > std::pair(b.whole_node, b.processes);
-  });
-  std::string text;
-  size_t others = where_.size();
-  for (size_t i = 0; i < std::min(kMostPlaces, places.size()); ++i) {
-    const Spot& place = places[i];
-    others -= place.processes;
-    const std::string more =
-        place.processes == 1 ? "" : fmt::format(" and {} more", place.processes - 1);
-    text += fmt::format("{}{}{}: {}", text.empty() ? "" : "; ", place.first, more, place.where);
-  }
-  if (others > 0) text += fmt::format("; {} more elsewhere", others);
-  return text;
+  const std::string places = places_.Text(kMostPlaces);
+  if (places_.NodesWait()) return fmt::format("{}. See to it, and continue the run", places);
+  return fmt::format("{}; {}. The whole stacks are at the end of {}", places, raise, kLogs);
 }
 
-// Not for the script alone.
-bool Standstill::NodesWait() const {
-  return std::any_of(where_.begin(), where_.end(), [](const auto& one) {
-    return one.first.second == job::ProcessEvent::kWholeNode;
-  });
+job::Verdict Standstill::InitTooLong() const {
+  return job::FailedFor(
+      "InitTimeout",
+      fmt::format("no process has come through init() within {}, on {}: {}",
+                  HumanDuration(limits_.init), CountOf(nodes_in_init_, "node"), Hint(kRaiseInit)));
 }
 
 std::optional<job::Verdict> Standstill::Overdue(const job::JobState& state, WorkInstant worked,
                                                 const std::function<std::string()>& why) const {
+  // Whatever the listing is at.
+  if (nodes_in_init_ > 0 && in_init_ > limits_.init) return InitTooLong();
   const job::JobCounts& counts = state.counts();
   const bool done = counts.succeeded + counts.failed == counts.planned;
   if (!done || state.plan_ended()) {
     if (worked - moved_ <= limits_.progress) return std::nullopt;
     std::string waits = why();
-    if (waits.empty() && where_.empty()) {
-      waits = fmt::format("where each process is in Python stands at the end of its log, {}; {}",
-                          kLogs, kRaise);
-    } else if (waits.empty() && NodesWait()) {
-      waits = fmt::format("{}. See to it, and continue the run", Places());
-    } else if (waits.empty()) {
-      waits = fmt::format("{}; {}. The whole stacks are at the end of {}", Places(), kRaise, kLogs);
-    }
+    if (waits.empty()) waits = Hint(kRaise);
     return job::FailedFor("NoProgress", fmt::format("no mini-batch was finished for {}: {}",
                                                     HumanDuration(limits_.progress), waits));
   }

@@ -2,9 +2,9 @@
 // and nothing more.
 //
 //   limits [nodes=N] [processes=N] [tries=N] [losses=N] [speculation] [slow=S] [isolate]
-//          [progress-timeout=S] [first-task-timeout=S] [error-threshold=N] [failed-count=N]
-//          [failed-percent=N] [short-return-fails] [shutdown-timeout=S] [summary-only]    a job; it
-//          is the first command, or left out
+//          [progress-timeout=S] [init-timeout=S] [first-task-timeout=S] [error-threshold=N]
+//          [failed-count=N] [failed-percent=N] [short-return-fails] [shutdown-timeout=S]
+//          [summary-only]    a job; it is the first command, or left out
 //   plan N [items=N] [more]     N further mini-batches of so many items (1); durable, unless there
 //                               is "more" to come
 //   plan-ends | plan-fails why=TEXT

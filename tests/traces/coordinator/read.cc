@@ -114,6 +114,7 @@ coordinator::CoordinatorLimits ReadLimits(Command& c) {
   limits.rules.short_return_fails = c.Flag("short-return-fails");
   limits.slow_least = time("slow", limits.slow_least);
   limits.spec.progress_update_timeout = time("progress-timeout", seconds(300));
+  if (c.Has("init-timeout")) limits.spec.init_timeout = seconds(c.Number("init-timeout"));
   limits.spec.first_task_creation_timeout =
       time("first-task-timeout", limits.spec.first_task_creation_timeout);
   limits.spec.shutdown_timeout = time("shutdown-timeout", limits.spec.shutdown_timeout);

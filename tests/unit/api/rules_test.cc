@@ -402,6 +402,18 @@ TEST(Defaults, AreIdempotentAndKeepWhatIsSet) {
   EXPECT_EQ(NodeRestartLimit(job.spec, 4, 2), 1);
 }
 
+// A model of six minutes could never be loaded, since init() had the time of a mini-batch.
+TEST(Defaults, InitMayTakeHalfAnHourAndNoLessThanAnythingElse) {
+  JobSpec spec = DefaultSpec();
+  EXPECT_EQ(InitTimeout(spec), seconds(1800));
+  spec.run_invocation_timeout = seconds(600);
+  EXPECT_EQ(InitTimeout(spec), seconds(1830));
+  spec.progress_update_timeout = seconds(7200);
+  EXPECT_EQ(InitTimeout(spec), seconds(7200));
+  spec.init_timeout = seconds(40);
+  EXPECT_EQ(InitTimeout(spec), seconds(40));
+}
+
 // Such a job was refused for want of a volume, which most clusters do not have for all of its pods.
 TEST(Defaults, StateAndLogsOfAnOutputInAStoreLieOnAClaim) {
   Job job = PlanJob();

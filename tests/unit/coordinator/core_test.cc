@@ -416,6 +416,71 @@ TEST(CoordinatorCore, ASideInputThatIsGoneEndsTheJobOnce) {
   EXPECT_EQ(h.state.verdict()->message, "the side input model: s3://m/w was deleted");
 }
 
+TEST(CoordinatorCore, AModelThatTakesSixMinutesIsLoadedAndSaysWhereItIs) {
+  CoordinatorLimits limits;
+  limits.nodes = 2;
+  CoordinatorHarness h(limits);
+  h.Plan(2);
+  const std::vector<job::Incarnation> nodes = {h.Join(0), h.Join(1, "b")};
+  int asked = 0;
+  for (int i = 0; i < 360; ++i) {
+    for (const uint32_t node : {0U, 1U}) {
+      job::ExchangeRequest request = h.Request(nodes[node]);
+      if (i == 35) {
+        request.events.push_back(
+            {0, job::ProcessEvent::Kind::kWhere, "init score.py:3 (score.py:3)", ""});
+      }
+      const auto said = h.Send(node, request);
+      const bool where = said->directive == job::Directive::kWhere;
+      if (where) ++asked;
+      EXPECT_FALSE(where && node == 1) << "one is enough";
+    }
+    h.Advance(seconds(1));
+    if (i == 8) {
+      EXPECT_EQ(h.core->InitText(h.now()), "");
+    }
+    if (i == 93) {
+      EXPECT_EQ(h.core->InitText(h.now()),
+                "init() has been running for 1m30s on 2 nodes; node 0, process000: init score.py:3 "
+                "(score.py:3)");
+    }
+  }
+  EXPECT_EQ(asked, 4);
+  ASSERT_FALSE(h.state.verdict()) << h.state.verdict()->message;
+  job::ExchangeRequest ready = h.Request(nodes[0], 1);
+  ready.events.push_back({0, job::ProcessEvent::Kind::kReady, "", ""});
+  EXPECT_THAT(h.Send(0, ready)->leased, SizeIs(1));
+  EXPECT_EQ(h.core->InitText(h.now()), "init() has been running for 6m00s on 1 node");
+  for (int i = 0; i < 299; ++i) {
+    for (const uint32_t node : {0U, 1U}) h.Send(node, h.Request(nodes[node]));
+    h.Advance(seconds(1));
+  }
+  EXPECT_FALSE(h.state.verdict()) << "mini-batches have all of their time";
+  for (int i = 0; i < 3 && !h.state.verdict(); ++i) h.Advance(seconds(1));
+  ASSERT_TRUE(h.state.verdict());
+  EXPECT_EQ(h.state.verdict()->reason, "NoProgress");
+}
+
+// It is not told again that they are ready.
+TEST(CoordinatorCore, ANewCoordinatorSeesByWhatANodeTakesOrHoldsThatItIsReady) {
+  for (const bool takes : {true, false}) {
+    CoordinatorHarness h;
+    h.Plan(1);
+    const job::Incarnation before = h.Join(0);
+    const job::LeaseName lease = takes ? job::LeaseName{} : h.Lease(0, before);
+    h.Start();
+    const job::Incarnation in = h.Join(0);
+    EXPECT_EQ(h.core->nodes().in_init().nodes, 1U);
+    h.Send(0, h.Request(in));
+    EXPECT_EQ(h.core->nodes().in_init().nodes, 1U);
+    job::ExchangeRequest request = h.Request(in, takes ? 1 : 0);
+    if (!takes) request.offered.push_back({lease.id, lease.fence, 0});
+    h.Send(0, request);
+    EXPECT_EQ(h.core->nodes().in_init().nodes, 0U);
+    EXPECT_TRUE(h.core->nodes().any_ready());
+  }
+}
+
 // Its agent was stopped, or its host is frozen: nobody would ever hear of it otherwise.
 TEST(CoordinatorCore, ANodeThatFallsSilentEndsTheJobInTheEnd) {
   CoordinatorLimits limits;

@@ -63,6 +63,47 @@ TEST(Nodes, WhoSaysNothingAndHasNoCallOpenIsForgotten) {
   EXPECT_FALSE(nodes.AnyAtWork());
 }
 
+TEST(Nodes, InInitAreThoseThatHaveWhatItNeedsAndHaveNotComeThrough) {
+  Nodes nodes(3);
+  EXPECT_EQ(nodes.in_init().nodes, 0U);
+  nodes.Register(0, "a", 0, 1, 7, kMorning);
+  nodes.Register(1, "b", 0, 1, 7, kMorning + seconds(1));
+  EXPECT_EQ(nodes.in_init().nodes, 2U);
+  EXPECT_EQ(nodes.in_init().first, 0U);
+  EXPECT_EQ(nodes.in_init().since, kMorning);
+  nodes.Ready(*nodes.Find(0));
+  EXPECT_EQ(nodes.in_init().nodes, 1U);
+  EXPECT_EQ(nodes.in_init().first, 1U);
+  nodes.Register(0, "a", 0, 1, 7, kMorning + seconds(5));
+  EXPECT_EQ(nodes.in_init().nodes, 1U) << "the same agent, whose processes live";
+  nodes.Register(0, "c", 0, 1, 7, kMorning + seconds(6));
+  EXPECT_EQ(nodes.in_init().nodes, 2U) << "another one";
+  EXPECT_TRUE(nodes.any_ready()) << "one was";
+  Nodes::Node& other = *nodes.Find(1);
+  nodes.Fetches(other, "fetching a", "1");
+  EXPECT_EQ(nodes.in_init().nodes, 1U);
+  other.seen = kMorning + seconds(20);
+  nodes.Fetches(other, "", "");
+  EXPECT_EQ(nodes.in_init().nodes, 2U);
+  EXPECT_EQ(nodes.in_init().since, kMorning + seconds(6));
+  Nodes::Node& first = *nodes.Find(0);
+  first.seen = kMorning + seconds(30);
+  nodes.InitFailed(first);
+  EXPECT_EQ(nodes.in_init().first, 1U);
+  EXPECT_EQ(nodes.in_init().since, kMorning + seconds(20)) << "all was there";
+  nodes.NoRoom(other, "no space is left");
+  EXPECT_EQ(nodes.in_init().nodes, 1U);
+  nodes.NoRoom(other, "");
+  nodes.RanOut(other, "OSError");
+  EXPECT_EQ(nodes.in_init().nodes, 1U);
+  nodes.RanOut(other, "");
+  EXPECT_EQ(nodes.in_init().nodes, 2U);
+  nodes.GiveUp(other);
+  EXPECT_EQ(nodes.in_init().nodes, 1U);
+  nodes.Depart(first);
+  EXPECT_EQ(nodes.in_init().nodes, 0U);
+}
+
 TEST(Nodes, TheProcessesAreThoseOfNodesThatAreThere) {
   Nodes nodes(2);
   EXPECT_EQ(nodes.processes(), 0U);

@@ -17,7 +17,8 @@ class StandstillTest : public ::testing::Test {
   }
 
   JournalHarness h_;
-  Standstill still_{{.progress = seconds(300), .first_task = seconds(600)}, kStart};
+  Standstill still_{{.progress = seconds(300), .first_task = seconds(600), .init = seconds(1800)},
+                    kStart};
 };
 
 TEST_F(StandstillTest, NothingMayStandForTooLong) {
@@ -45,6 +46,64 @@ TEST_F(StandstillTest, WhatCameRightBeforeATickIsProgressOfNowAndNotOfLater) {
   still_.Tick(kStart + seconds(10), false);
   EXPECT_EQ(Overdue(seconds(310)), "");
   EXPECT_NE(Overdue(seconds(311)), "");
+}
+
+// A model that took six minutes could never be loaded.
+TEST_F(StandstillTest, InitHasALimitOfItsOwnWhateverTheListingIsAt) {
+  h_.Plan(1);
+  EXPECT_FALSE(still_.Tick(kStart + seconds(1789), true, 2));
+  EXPECT_EQ(Overdue(seconds(1789)), "");
+  EXPECT_TRUE(still_.Tick(kStart + seconds(1790), true, 2)) << "they are asked where it is";
+  EXPECT_TRUE(still_.Asks(0, {1, 1}));
+  still_.Where(0, 0, "init score.py:3");
+  still_.Moved(kStart + seconds(1795));  // another mini-batch was planned
+  EXPECT_FALSE(still_.Tick(kStart + seconds(1800), true, 2));
+  EXPECT_EQ(Overdue(seconds(1800)), "");
+  still_.Tick(kStart + seconds(1801), true, 2);
+  EXPECT_EQ(Overdue(seconds(1801)),
+            "InitTimeout: no process has come through init() within 30m00s, on 2 nodes: node 0, "
+            "process000: init score.py:3; fix that, or raise spec.initTimeoutSeconds. The whole "
+            "stacks are at the end of user/stderr/<node>/<process>.stderr.txt");
+}
+
+TEST_F(StandstillTest, TheTimeOfInitIsNotThatOfMiniBatches) {
+  h_.Plan(1);
+  still_.Tick(kStart + seconds(1000), true, 1);
+  still_.Ready(kStart + seconds(1000));
+  still_.Ready(kStart + seconds(1200));          // told again
+  still_.Tick(kStart + seconds(1200), true, 1);  // another node is in init()
+  EXPECT_EQ(Overdue(seconds(1300)), "");
+  EXPECT_EQ(Overdue(seconds(1301)).substr(0, 11), "NoProgress:");
+}
+
+TEST_F(StandstillTest, TimeOfInitThatNobodyCouldUseDoesNotCount) {
+  h_.Plan(1);
+  still_.Tick(kStart + seconds(1000), false, 1);
+  still_.Tick(kStart + seconds(2800), true, 1);
+  EXPECT_EQ(Overdue(seconds(2800)), "");
+  still_.Tick(kStart + seconds(2801), true, 1);
+  EXPECT_EQ(Overdue(seconds(2801)).substr(0, 12), "InitTimeout:");
+}
+
+// How often it may fail is counted, and takes the time that it takes.
+TEST_F(StandstillTest, InitThatFailsAndIsTriedAnewDoesNotHang) {
+  h_.Plan(1);
+  still_.Tick(kStart + seconds(1700), true, 1);
+  still_.InitFailed();
+  still_.Tick(kStart + seconds(3500), true, 1);
+  EXPECT_EQ(Overdue(seconds(3500)), "");
+  still_.Tick(kStart + seconds(3501), true, 1);
+  EXPECT_EQ(Overdue(seconds(3501)).substr(0, 12), "InitTimeout:");
+}
+
+// Its host froze while it was in init(): that is no matter of the script.
+TEST_F(StandstillTest, NodesThatAreNotInInitAnyMoreHaveTheTimeOfMiniBatches) {
+  h_.Plan(1);
+  still_.Tick(kStart + seconds(1000), true, 1);
+  still_.Tick(kStart + seconds(1300), true, 0);
+  EXPECT_EQ(Overdue(seconds(1300), "node 0 has said nothing"), "");
+  EXPECT_EQ(Overdue(seconds(1301), "node 0 has said nothing"),
+            "NoProgress: no mini-batch was finished for 5m00s: node 0 has said nothing");
 }
 
 // A node that is evicted in init() again and again is there for seconds only, and its job had no
