@@ -62,6 +62,7 @@ std::optional<Report> ParseReport(const json& in) {
   out.seconds_remaining = MaybeCount(in, "secondsRemaining");
   out.paused = Shortened(Text(in, "paused"), kMostErrorBytes);
   out.fetching = Shortened(Text(in, "fetching"), kMostErrorBytes);
+  out.init = Shortened(Text(in, "init"), kMostErrorBytes);
   out.store_waits = Shortened(Text(in, "storeWaits"), kMostErrorBytes);
   out.warning = Shortened(Text(in, "warning"), kMaxMessage);
   out.late_warning = Shortened(Text(in, "lateWarning"), kMaxMessage);

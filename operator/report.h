@@ -42,6 +42,7 @@ struct Report {
   std::vector<DistinctFailure> errors;
   std::string paused;        // why it writes no results at the moment
   std::string fetching;      // which node fetches what before it starts
+  std::string init;          // for how long it has been running, on how many nodes, and where
   std::string store_waits;   // which node a store keeps waiting, and how
   std::string warning;       // what a person changed between this run's start and its continuation
   std::string late_warning;  // what has come up since its coordinator has started

@@ -192,7 +192,8 @@ void ShowNodesReady(Draft& draft) {
   std::string counts = fmt::format("{} of {} ready", status.nodes.ready,
                                    CountOf(status.nodes.desired, "node", "is", "are"));
   if (draft.report) {
-    for (const std::string& waits : {draft.report->fetching, draft.report->store_waits}) {
+    const Report& report = *draft.report;
+    for (const std::string& waits : {report.fetching, report.init, report.store_waits}) {
       if (!waits.empty()) counts += "; " + waits;
     }
   }

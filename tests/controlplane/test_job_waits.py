@@ -60,6 +60,26 @@ def test_missing_image_pull_secret(world):
     world.until_condition("Complete", within=40)
 
 
+def test_init_that_takes_long_says_for_how_long_and_where(world):
+    """And a model that takes longer than mini-batches may is loaded in the end."""
+    world.kubelet.work.may_start.clear()
+    world.submit()
+    until_told(world, "init() has been running for ", "s on 2 nodes", within=30)
+    # It is asked for the first time after half a minute.
+    until_told(world, "init() has been running for ", ": init score.py:3 (score.py:3)", within=60)
+    world.kubelet.work.may_start.set()
+    world.until_condition("Complete", within=40)
+    assert told(world, "init()") is None
+
+
+def test_init_that_hangs_ends_the_job_and_is_named(world):
+    world.kubelet.work.may_start.clear()
+    world.submit(initTimeoutSeconds=2)
+    failed = world.until_condition("Failed", reason="InitTimeout", within=40)
+    assert "no process has come through init() within 2.0s, on " in failed["message"]
+    assert "raise spec.initTimeoutSeconds" in failed["message"]
+
+
 def test_missing_environment_source(world):
     world.submit(
         environment={

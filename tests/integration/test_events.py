@@ -126,6 +126,30 @@ def test_a_failure_is_told_while_the_job_runs_and_once(work):
     assert not re.search(rb"[\x00-\x09\x0b-\x1f]", events.path.read_bytes())
 
 
+def test_init_that_takes_long_is_told(work):
+    rows = work.files(2)
+    work.script(
+        "from steps import wait_for\n\n"
+        "def init():\n    wait_for('go')\n\n"
+        "def run(mini_batch):\n    return [open(path).read() for path in mini_batch]\n"
+    )
+    work.job()
+    events = Events(work)
+    events.command.wait_for(
+        lambda: any(
+            event["init"].startswith("init() has been running for ")
+            and " on 1 node" in event["init"]
+            for event in events.of("progress")
+        ),
+        "init() is told",
+    )
+    work.make("go")
+    result, told = events.wait()
+    assert result.code == 0
+    assert work.rows() == rows
+    assert [event for event in told if event["event"] == "progress"][-1]["init"] == ""
+
+
 def test_what_is_known_at_the_end_only_is_told_then(work):
     """Also where nobody was fast enough to ask while it ran."""
     work.files(6)

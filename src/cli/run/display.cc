@@ -184,6 +184,8 @@ std::string ProgressLine(const json& progress) {
   if (!paused.empty()) line += ", PAUSED: " + Printable(paused, 200);
   const std::string fetching = Text(progress, "fetching");
   if (!fetching.empty()) line += ", " + Printable(fetching, 200);
+  const std::string init = Text(progress, "init");
+  if (!init.empty()) line += ", " + Printable(init, 400);
   const std::string waits = Text(progress, "storeWaits");
   if (!waits.empty()) line += ", " + Printable(waits, 200);
   return line;

@@ -94,6 +94,8 @@ std::vector<Part> PartsOf(const json& progress, Duration elapsed, bool narrow) {
   if (!paused.empty()) parts.push_back({1, "PAUSED: " + Printable(paused, kMostText), kYellow});
   const std::string fetching = lenient::Text(progress, "fetching");
   if (!fetching.empty()) parts.push_back({1, Printable(fetching, kMostText)});
+  const std::string init = lenient::Text(progress, "init");
+  if (!init.empty()) parts.push_back({1, Printable(init, kMostText)});
   const std::string waits = lenient::Text(progress, "storeWaits");
   if (!waits.empty()) parts.push_back({1, Printable(waits, kMostText), kYellow});
   return parts;

@@ -54,6 +54,7 @@ json Counts(const json& progress) {
     nodes += lenient::Boolean(node, "registered") ? 1 : 0;
   }
   counts["nodes"] = nodes;
+  counts["init"] = lenient::Text(progress, "init");
   return counts;
 }
 

@@ -21,6 +21,8 @@ class Work:
         self.processes = processes
         self.may_finish = threading.Event()
         self.may_finish.set()
+        self.may_start = threading.Event()  # cleared: init() hangs
+        self.may_start.set()
         self.up_to = None  # mini-batches from this number on do not finish
 
     def may(self, mini_batch):
@@ -133,9 +135,13 @@ class Node(threading.Thread):
         first_process = heard["firstProcess"]
         held = {}  # (id, epoch, number) -> when it is finished
         finished = {}
-        events = [struct.pack("<IB", first_process, 3) + _text(b"") + _text(b"1")]
+        ready = False
+        events = []
         while not self._killed.is_set():
             draining = self._draining.is_set()
+            if not ready and self._work.may_start.is_set():
+                ready = True
+                events.append(struct.pack("<IB", first_process, 3) + _text(b"") + _text(b"1"))
             now = time.monotonic()
             for lease, due in list(held.items()):
                 if draining:
@@ -144,7 +150,7 @@ class Node(threading.Thread):
                 elif due <= now and self._work.may(lease[0]):
                     finished[lease] = self._result(lease, first_process)
                     del held[lease]
-            want = 0 if draining else max(0, self._work.processes - len(held))
+            want = 0 if draining or not ready else max(0, self._work.processes - len(held))
             park = 50 if held or finished or draining else 300
             reply = self._call(
                 "exchange",
@@ -167,6 +173,9 @@ class Node(threading.Thread):
                 held[lease] = time.monotonic() + self._work.seconds
             if directive == 1:
                 self._draining.set()
+            if directive == 4 and not ready:
+                where = _text(b"init score.py:3 (score.py:3)")
+                events.append(struct.pack("<IB", first_process, 16) + where + _text(b""))
             if directive == 2 or (self._draining.is_set() and not held and not finished):
                 reason = "finished" if directive == 2 else "drained"
                 self._say("leave", epoch=epoch, incarnation=number, reason=reason)

@@ -69,6 +69,17 @@ TEST(DisplayTest, WhatNodesFetchBeforeTheyStartIsToldAsItIs) {
               testing::EndsWith(", Starting, node 0: fetching side input model, 1.2 of 4.0 GB"));
 }
 
+TEST(DisplayTest, InitThatTakesLongIsTold) {
+  json progress = Progress();
+  progress["secondsRemaining"] = nullptr;
+  progress["state"] = "Starting";
+  progress["init"] =
+      "init() has been running for 50s on 1 node; node 0, process000: load\x1b m.py:7";
+  EXPECT_THAT(ProgressLine(progress),
+              testing::EndsWith(", Starting, init() has been running for 50s on 1 node; node 0, "
+                                "process000: load\\x1b m.py:7"));
+}
+
 TEST(DisplayTest, AStoreThatKeepsNodesWaitingIsTold) {
   json progress = Progress();
   progress["storeWaits"] = "node 0: throttled by the store s3://box\x1b since 2026-11-21T10:00:00Z";

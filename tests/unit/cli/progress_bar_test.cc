@@ -68,6 +68,12 @@ TEST(ProgressBarTest, WhatNodesFetchIsCutRatherThanLeftOut) {
   EXPECT_EQ(Bar(progress, 30), "63/180, node 0: fetching side");
 }
 
+TEST(ProgressBarTest, InitThatTakesLongIsCutRatherThanLeftOut) {
+  json progress = Progress();
+  progress["init"] = "init() has been running for 50s on 1 node";
+  EXPECT_EQ(Bar(progress, 32), "63/180, init() has been running");
+}
+
 TEST(ProgressBarTest, AStoreThatKeepsNodesWaitingIsCutRatherThanLeftOut) {
   json progress = Progress();
   progress["storeWaits"] = "node 0: throttled by the store s3://box";

@@ -82,5 +82,17 @@ TEST(RunEventsAtTheEnd, NothingInThePlaceOfTheFailuresIsFollowedOrWaitedFor) {
   EXPECT_EQ(Ended(other.path("none")).find("message\":\"one"), std::string::npos);
 }
 
+TEST(RunEventsProgress, TellsForHowLongInitHasBeenRunning) {
+  const Result<Fd> said = MemoryFile("events", "");
+  {
+    EventStream stream(said->get());
+    RunEvents events(&stream, Instant());
+    events.Progress({{"state", "Starting"}, {"init", "init() has been running for 50s on 1 node"}},
+                    Instant());
+  }
+  EXPECT_THAT(*ReadRange(said->get(), 0, size_t{1} << 20, "events"),
+              HasSubstr("\"init\":\"init() has been running for 50s on 1 node\""));
+}
+
 }  // namespace
 }  // namespace parallelrun::cli

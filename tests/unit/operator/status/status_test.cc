@@ -227,6 +227,23 @@ TEST(OperatorStatus, WhatNodesFetchBeforeTheyAreReadyIsTold) {
   EXPECT_EQ(world.Message("NodesReady"), "1 of 2 nodes are ready");
 }
 
+TEST(OperatorStatus, InitThatTakesLongIsTold) {
+  PlanWorld world;
+  world.RunJob();
+  world.Pod("node-1-1").ready = false;
+  json progress = PlanWorld::Progress("Running", 1, 0, 100);
+  progress["init"] = "init() has been running for 1m30s on 1 node; node 1, process000: load m.py:7";
+  world.Say(progress);
+  world.TurnIn(seconds(3));
+  EXPECT_EQ(world.Message("NodesReady"),
+            "1 of 2 nodes are ready; init() has been running for 1m30s on 1 node; node 1, "
+            "process000: load m.py:7");
+  progress["init"] = "";
+  world.Say(progress);
+  world.TurnIn(seconds(6));
+  EXPECT_EQ(world.Message("NodesReady"), "1 of 2 nodes are ready");
+}
+
 TEST(OperatorStatus, AStoreThatKeepsNodesWaitingIsTold) {
   PlanWorld world;
   world.RunJob();
