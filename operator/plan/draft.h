@@ -61,6 +61,7 @@ struct Draft {
   bool FirstVisit() const { return before.phase.empty(); }
   BuildContext Build() const;
   uint16_t CoordinatorPort() const;  // the job's own, once it has one
+  // An empty `message`: what the reason means says it all.
   void Set(std::string_view type, Truth truth, reasons::Reason reason, std::string_view message);
   void Set(std::string_view type, Truth truth, const reasons::Said& reason,
            std::string_view message);

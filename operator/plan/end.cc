@@ -21,6 +21,7 @@ constexpr Duration kGoneLasts = seconds(60);
 // Something else may hold what is being deleted (a finalizer): not at once, and again.
 constexpr Duration kLookWhetherGone = seconds(2);
 constexpr char kTtlPassed[] = "ttlSecondsAfterFinished has passed";
+constexpr char kIsOver[] = "the job is over";
 
 // A condition's reason must be a CamelCase word; this one came over the network.
 std::string ReasonWord(const std::string& reason, Reason otherwise) {
@@ -148,8 +149,9 @@ void Complete(Draft& draft) {
   } else {
     draft.Set("Complete", Truth::kTrue, Said{draft.verdict->reason}, message);
   }
-  draft.Set("FailureTarget", Truth::kFalse, kCompleted, "");
-  draft.Set("Failed", Truth::kFalse, kCompleted, "");
+  // Whatever it has lost.
+  draft.Set("FailureTarget", Truth::kFalse, kCompleted, "the job has succeeded");
+  draft.Set("Failed", Truth::kFalse, kCompleted, "the job has succeeded");
   draft.status.completion_time = draft.now;
 }
 
@@ -269,7 +271,7 @@ void EndFailed(Draft& draft) {
   draft.Set("Failed", Truth::kTrue, why, target.message);
   draft.Set("Finished", Truth::kTrue, why, target.message);
   draft.Set("Complete", Truth::kFalse, "Failed", "");
-  draft.Set("Reconciling", Truth::kFalse, "Failed", "");
+  draft.Set("Reconciling", Truth::kFalse, "Failed", kIsOver);
   draft.Set("Stalled", Truth::kTrue, why, target.message);
   draft.status.completion_time = draft.now;
 }
@@ -289,10 +291,10 @@ void KeepEnded(Draft& draft) {
   // One condition for both ends: `kubectl wait` hears of one only.
   const Condition last = *status.Find(complete ? "Complete" : "Failed");
   draft.Set("Finished", Truth::kTrue, Said{last.reason}, last.message);
-  draft.Set("NodesReady", Truth::kFalse, reason, "the job is over");
-  draft.Set("Suspended", Truth::kFalse, reason, "");
-  draft.Set("Reconciling", Truth::kFalse, reason, "");
-  if (complete) draft.Set("Stalled", Truth::kFalse, reason, "");
+  draft.Set("NodesReady", Truth::kFalse, reason, kIsOver);
+  draft.Set("Suspended", Truth::kFalse, reason, kIsOver);
+  draft.Set("Reconciling", Truth::kFalse, reason, kIsOver);
+  if (complete) draft.Set("Stalled", Truth::kFalse, reason, kIsOver);
 
   if (!draft.seen.job.parsed.ok() || !draft.spec.ttl_after_finished) return;
   const WallTime gone = end + *draft.spec.ttl_after_finished;

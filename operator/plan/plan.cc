@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "operator/plan/draft.h"
+#include "reasons/entries.h"
 
 namespace parallelrun::operators {
 namespace {
@@ -110,7 +111,7 @@ void Suspend(Draft& draft, Reason reason, const std::string& message) {
   draft.Set("Reconciling", done ? Truth::kFalse : Truth::kTrue,
             done ? reason : Reason("Suspending"), "");
   draft.Set("NodesReady", Truth::kFalse, reason, message);
-  draft.Set("Stalled", Truth::kFalse, reason, "");
+  draft.Set("Stalled", Truth::kFalse, reason, message);
   if (done) ResetClock(draft);
 }
 
@@ -235,11 +236,14 @@ uint16_t Draft::CoordinatorPort() const {
 }
 
 void Draft::Set(std::string_view type, Truth truth, Reason reason, std::string_view message) {
-  SetCondition(status, type, truth, reason.word(), message, seen.job.generation, now);
+  Set(type, truth, Said{reason}, message);
 }
 
+// Who reads a condition reads its message: without one of its own, what its reason means.
 void Draft::Set(std::string_view type, Truth truth, const Said& reason, std::string_view message) {
-  SetCondition(status, type, truth, reason.word, message, seen.job.generation, now);
+  SetCondition(status, type, truth, reason.word,
+               message.empty() ? reasons::Meaning(reason.word) : std::string(message),
+               seen.job.generation, now);
 }
 
 void Draft::Wake(WallTime at) {

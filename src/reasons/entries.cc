@@ -104,6 +104,13 @@ const Entry* Find(std::string_view word) {
   return nullptr;
 }
 
+std::string Meaning(std::string_view word) {
+  const Entry* const entry = Find(word);
+  std::string text(entry == nullptr ? "" : entry->happened);
+  std::erase(text, '`');
+  return text;
+}
+
 std::string PlacesText(uint8_t places) {
   std::string text;
   const auto add = [&](Place place, const char* word) {

@@ -39,6 +39,8 @@ struct Section {
 std::span<const Section> Sections();
 // nullptr: there is no such reason. Upper and lower case are the same.
 const Entry* Find(std::string_view word);
+// What has happened, without Markdown; "" where there is no such reason.
+std::string Meaning(std::string_view word);
 // "condition, event".
 std::string PlacesText(uint8_t places);
 

@@ -213,7 +213,7 @@ def test_conditions_obey_the_conventions(world):
     for condition in conditions:
         assert condition["status"] in ("True", "False", "Unknown")
         assert re.fullmatch(r"[A-Z][A-Za-z]+", condition["reason"])
-        assert len(condition["message"]) <= 1024
+        assert 0 < len(condition["message"]) <= 1024
         assert condition["lastTransitionTime"].endswith("Z")
         assert condition.get("observedGeneration", generation) <= generation
     states = {c["type"]: c["status"] for c in conditions}

@@ -76,25 +76,25 @@ def lines_of(description):
 
 # The conditions of a job; what a test expects beside is put in place of these.
 WORKS = {
-    "Accepted": "True Valid",
-    "Suspended": "False NotSuspended",
+    "Accepted": "True Valid: The job can be read.",
+    "Suspended": "False NotSuspended: The job is not suspended.",
     "NodesReady": "True AllReady: 2 of 2 nodes are ready",
-    "Complete": "False Pending",
-    "Failed": "False Pending",
-    "FailureTarget": "False Pending",
-    "Finished": "False NotFinished",
-    "Reconciling": "False PodsCreated",
-    "Stalled": "False NotStalled",
+    "Complete": "False Pending: Nothing is known yet.",
+    "Failed": "False Pending: Nothing is known yet.",
+    "FailureTarget": "False Pending: Nothing is known yet.",
+    "Finished": "False NotFinished: The job is not over.",
+    "Reconciling": "False PodsCreated: All pods of the job are made.",
+    "Stalled": "False NotStalled: Nobody has to change anything.",
 }
 OVER = {
-    "Accepted": "True Valid",
-    "Suspended": "False Completed",
+    "Accepted": "True Valid: The job can be read.",
+    "Suspended": "False Completed: the job is over",
     "NodesReady": "False Completed: the job is over",
-    "Failed": "False Completed",
-    "FailureTarget": "False Completed",
+    "Failed": "False Completed: the job has succeeded",
+    "FailureTarget": "False Completed: the job has succeeded",
     "Finished": "True Completed: <any>",
-    "Reconciling": "False Completed",
-    "Stalled": "False Completed",
+    "Reconciling": "False Completed: the job is over",
+    "Stalled": "False Completed: the job is over",
 }
 
 
@@ -103,7 +103,7 @@ def failed(cause):
     conditions = {kind: text.replace("Completed", "Failed") for kind, text in OVER.items()}
     true = ("Failed", "FailureTarget", "Finished", "Stalled")
     conditions |= dict.fromkeys(true, f"True {cause}")
-    return {**conditions, "Complete": "False Failed"}
+    return {**conditions, "Complete": "False Failed: The job has failed, and its pods are gone."}
 
 
 def differences(description, table, row, conditions, events, lines):

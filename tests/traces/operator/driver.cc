@@ -34,6 +34,7 @@
 #include <utility>
 #include <vector>
 
+#include "reasons/entries.h"
 #include "tests/traces/trace.h"
 #include "tests/unit/operator/plan/world.h"
 
@@ -289,7 +290,9 @@ class Driver {
     const operators::JobStatus status = world_.Status();
     std::map<std::string, std::string> lines;
     for (const operators::Condition& condition : status.conditions) {
-      const std::string message = condition.message.empty() ? "" : ": " + condition.message;
+      // What the reason itself means is no news.
+      const bool own = condition.message != reasons::Meaning(condition.reason);
+      const std::string message = own ? ": " + condition.message : "";
       lines[condition.type] = fmt::format("  {} is {}, {}{}", condition.type,
                                           TruthName(condition.status), condition.reason, message);
     }

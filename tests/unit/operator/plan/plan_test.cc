@@ -41,6 +41,62 @@ TEST(OperatorPlan, AllConditionsAreThereFromTheFirstVisit) {
   }
 }
 
+std::string WithoutAMessage(const PlanWorld& world) {
+  std::string types;
+  for (const Condition& condition : world.Status().conditions) {
+    if (condition.message.empty()) types += condition.type + " (" + condition.reason + ") ";
+  }
+  return types;
+}
+
+TEST(OperatorPlan, NoConditionIsWithoutAMessageInAnyStateOfAJob) {
+  PlanWorld world;
+  world.Turn();
+  EXPECT_EQ(WithoutAMessage(world), "");
+  world.StartAll();
+  world.TurnIn(seconds(1));
+  world.Say(PlanWorld::Progress("Running", 1, 0, 100));
+  world.TurnIn(seconds(11));
+  EXPECT_EQ(WithoutAMessage(world), "");
+  EXPECT_EQ(world.Message("Stalled"), "Nobody has to change anything.");
+  world.Edit("suspend", true);
+  world.Turn();
+  EXPECT_EQ(WithoutAMessage(world), "");
+  world.Reap();
+  world.TurnIn(seconds(1));
+  world.Reap();
+  world.TurnIn(seconds(1));
+  ASSERT_TRUE(world.Status().Is("Suspended"));
+  EXPECT_EQ(WithoutAMessage(world), "");
+  EXPECT_EQ(world.Message("Reconciling"), "spec.suspend is true, and no pod of the job is left.");
+  world.Edit("suspend", false);
+  world.Edit("cancel", true);
+  world.Turn();
+  EXPECT_EQ(WithoutAMessage(world), "");
+  world.TurnIn(seconds(1));
+  ASSERT_TRUE(world.Status().Is("Failed"));
+  EXPECT_EQ(WithoutAMessage(world), "");
+
+  PlanWorld invalid;
+  invalid.spec().erase("entryScript");
+  invalid.Turn();
+  EXPECT_EQ(WithoutAMessage(invalid), "");
+}
+
+TEST(OperatorPlan, AConditionOfASuccessSaysNothingOfItemsThatWereLost) {
+  PlanWorld world;
+  world.RunJob();
+  json progress = PlanWorld::Progress("Succeeded", 97, 3, 100);
+  progress["verdict"] = {{"outcome", "Succeeded"}, {"reason", ""}, {"message", ""}};
+  world.Say(progress);
+  world.TurnIn(seconds(1));
+  world.TurnIn(seconds(1));
+  ASSERT_TRUE(world.Status().Is("Complete"));
+  EXPECT_EQ(WithoutAMessage(world), "");
+  EXPECT_EQ(world.Message("Failed"), "the job has succeeded");
+  EXPECT_EQ(world.Message("Stalled"), "the job is over");
+}
+
 Rival RivalThat(bool begun, const char* created, bool waits = false) {
   return {"default", "other", "0a1b2c3d-0000-4000-8000-000000000009", PlanWorld::At(created),
           begun,     waits};
