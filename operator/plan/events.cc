@@ -73,7 +73,9 @@ void TellChanges(Draft& draft) {
                 fmt::format("{} of {}", CountOf(status.nodes.desired, "node"),
                             CountOf(status.effective.process_count_per_node, "process")));
   }
-  if (status.coordinator.restarts > before.coordinator.restarts) {
+  // One whose last words end the job was started again by a kubelet that does not know them.
+  const bool in_vain = draft.verdict && Became(draft, "FailureTarget");
+  if (status.coordinator.restarts > before.coordinator.restarts && !in_vain) {
     draft.Event(
         true, "CoordinatorRestarted",
         fmt::format("the coordinator was restarted {} so far, {} of them since the last new "

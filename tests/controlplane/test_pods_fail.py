@@ -296,6 +296,8 @@ def test_a_coordinator_that_cannot_start_gives_up(world):
     world.kubelet.waiting(pod, "CrashLoopBackOff", "back-off 40s restarting", restarts=6, last=last)
     failed = world.until_condition("Failed", within=20)
     assert "Permission denied" in failed["message"]
+    world.until(lambda: [e for e in world.events() if e[0] == "Failed"], 20)
+    assert not [e for e in world.events() if e[0] == "CoordinatorRestarted"], "once is enough"
 
 
 @pytest.mark.parametrize(

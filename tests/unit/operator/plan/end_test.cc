@@ -245,6 +245,21 @@ TEST(OperatorPlanEnd, ACoordinatorThatCannotStartFailsTheJobWithItsMessage) {
   EXPECT_THAT(world.Message("FailureTarget"), HasSubstr("Permission denied"));
 }
 
+TEST(OperatorPlanEnd, ARestartAfterTheLastWordsIsNotToldBesideThem) {
+  const auto told = [](int exit_code) {
+    PlanWorld world;
+    world.RunJob();
+    PodDigest& pod = world.Pod("coordinator-1");
+    pod.main.ended = {exit_code, "Error", R"({"error": "cannot write /mnt/out"})", {}, {}};
+    pod.main.restarts = 1;
+    world.TurnIn(seconds(1));
+    EXPECT_EQ(world.Status().Is("FailureTarget"), exit_code == 2);
+    return world.Told("CoordinatorRestarted");
+  };
+  EXPECT_EQ(told(2), 0);
+  EXPECT_EQ(told(5), 1);
+}
+
 TEST(OperatorPlanEnd, CancelStopsARunningJobThroughItsCoordinator) {
   PlanWorld world;
   world.RunJob();
