@@ -112,6 +112,13 @@ def test_no_runbook_is_without_an_alert():
     assert pages == {alert["alert"] for alert in alerts()}
 
 
+def test_reasons_that_alerts_name_are_reasons():
+    known = set(re.findall(r"^\| `(\w+)` \|", (ROOT / "docs/messages.md").read_text(), re.M))
+    named = re.findall(r'reason=~"([^"]+)"', " ".join(rule["expr"] for rule in rules()))
+    assert named
+    assert not set("|".join(named).split("|")) - known
+
+
 def test_only_exported_metrics_are_asked_for():
     exported = exported_metrics()
     asked = [(RULES.name, rule["expr"]) for rule in rules()]
