@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "api/devices.h"
 #include "api/output_address.h"
-#include "api/sizes.h"
 #include "base/count_of.h"
 #include "operator/plan/draft.h"
 
@@ -56,18 +56,6 @@ void ShowPods(Draft& draft) {
       fmt::format("https://{}:{}/", CoordinatorHost(draft.identity), draft.CoordinatorPort());
 }
 
-int64_t GpusOfNode(const api::JobSpec& spec) {
-  int64_t gpus = 0;
-  if (!spec.resources.is_object() || !spec.resources.contains("limits")) return 0;
-  for (const auto& [name, value] : spec.resources["limits"].items()) {
-    if (!name.ends_with("/gpu") && !name.starts_with("nvidia.com/mig-")) continue;
-    const auto amount =
-        api::ParseQuantity(value.is_string() ? value.get<std::string>() : value.dump(), 1);
-    if (amount.ok()) gpus += *amount;
-  }
-  return gpus;
-}
-
 // Adds what the nodes used since the last write.
 void ShowUsage(Draft& draft) {
   UsageStatus& usage = draft.status.usage;
@@ -82,7 +70,7 @@ void ShowUsage(Draft& draft) {
   }
   const int64_t whole = std::chrono::duration_cast<seconds>(used).count();
   usage.node_seconds += whole;
-  usage.gpu_seconds += whole * GpusOfNode(draft.spec);
+  usage.gpu_seconds += whole * api::DevicesOf(draft.spec).count;
 }
 
 // Of the node that ended last for a reason of the job: why its init() failed is no mini-batch's

@@ -12,9 +12,9 @@ struct ProcessCount {
   std::string source;  // "spec.processCountPerNode", "nvidia.com/gpu limit", "cpu limit", ...
 };
 
-// GPUs if there are any, else the CPU limit (rounded down, at least 1), else the CPU request
-// rounded up, else 1. Resources of the podTemplate's container "worker" win over spec.resources,
-// as they do in the pod.
+// Devices if there are any (devices.h), else the CPU limit (rounded down, at least 1), else the CPU
+// request rounded up, else 1. Resources of the podTemplate's container "worker" win over
+// spec.resources, as they do in the pod.
 ProcessCount EffectiveProcessCount(const JobSpec& spec);
 
 // On a machine of `cores` without a cluster: what the job says, else its GPUs, else one for each

@@ -7,6 +7,7 @@
 
 #include "api/arguments.h"
 #include "api/defaults.h"
+#include "api/devices.h"
 #include "api/node.h"
 #include "api/output_address.h"
 #include "api/problem.h"
@@ -140,6 +141,12 @@ TEST(Processes, WhereTheCountComesFrom) {
       {R"({"limits": {"nvidia.com/gpu": "4"}})", 4, "nvidia.com/gpu limit"},
       {R"({"limits": {"amd.com/gpu": 1, "cpu": "8"}})", 1, "amd.com/gpu limit"},
       {R"({"limits": {"nvidia.com/gpu": 0, "cpu": "3"}})", 3, "cpu limit"},
+      {R"({"limits": {"nvidia.com/gpu.shared": 4, "cpu": "8"}})", 4, "nvidia.com/gpu.shared limit"},
+      {R"({"limits": {"nvidia.com/mig-1g.5gb": 2, "nvidia.com/mig-2g.10gb": "1"}})", 3,
+       "nvidia.com/mig-1g.5gb and nvidia.com/mig-2g.10gb limit"},
+      {R"({"limits": {"gpu.intel.com/xe": 2, "gpu.intel.com/millicores": 500}})", 2,
+       "gpu.intel.com/xe limit"},
+      {R"({"limits": {"cpu": "3", "aliyun.com/gpu-mem": 16}})", 3, "cpu limit"},
       {R"({"limits": {"cpu": "2500m"}, "requests": {"cpu": "1"}})", 2, "cpu limit"},
       {R"({"limits": {"cpu": "500m"}})", 1, "cpu limit"},
       {R"({"requests": {"cpu": "2500m"}})", 3, "cpu request, rounded up"},
@@ -161,6 +168,24 @@ TEST(Processes, WhereTheCountComesFrom) {
       R"({"spec": {"containers": [{"name": "side", "resources": {"limits": {"cpu": "9"}}},
                                   {"name": "worker", "resources": {"limits": {"cpu": "6"}}}]}})");
   EXPECT_EQ(EffectiveProcessCount(spec).count, 6);
+}
+
+TEST(Devices, AreKnownByTheirNames) {
+  for (const char* device :
+       {"nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-1g.5gb",
+        "nvidia.com/mig-1g.5gb.shared", "amd.com/gpu", "gpu.intel.com/i915", "habana.ai/gaudi"}) {
+    EXPECT_TRUE(IsDevice(device)) << device;
+  }
+  for (const char* other : {"cpu", "memory", "gpu", "hugepages-2Mi", "gpu.intel.com/millicores",
+                            "gpu.intel.com/i915_monitoring", "nvidia.com/gpumem", "google.com/tpu",
+                            "example.com/gpu-quota", ""}) {
+    EXPECT_FALSE(IsDevice(other)) << other;
+  }
+  JobSpec none;
+  EXPECT_EQ(DevicesOf(none).count, 0);
+  none.resources =
+      nlohmann::json::parse(R"({"limits": {"nvidia.com/gpu": "x", "amd.com/gpu": -1}})");
+  EXPECT_EQ(DevicesOf(none).count, 0);
 }
 
 // Requests and limits of a cluster's nodes say nothing of this machine; a GPU holds no more models

@@ -321,6 +321,20 @@ TEST(OperatorStatus, ScaleAndUsageAreKept) {
   EXPECT_EQ(world.Status().usage.gpu_seconds, 2 * world.Status().usage.node_seconds);
 }
 
+TEST(OperatorStatus, UsageCountsTheDevicesThatTheContainerHas) {
+  PlanWorld world;
+  world.spec()["resources"] = json::parse(R"({"limits": {"nvidia.com/gpu.shared": 1}})");
+  world.spec()["podTemplate"] = json::parse(
+      R"({"spec": {"containers": [
+           {"name": "side", "resources": {"limits": {"nvidia.com/gpu": 8}}},
+           {"name": "worker", "resources": {"limits": {"nvidia.com/gpu.shared": 3}}}]}})");
+  world.RunJob();
+  world.Say(PlanWorld::Progress("Running", 50, 0, 100));
+  world.TurnIn(seconds(100));
+  EXPECT_GT(world.Status().usage.gpu_seconds, 0);
+  EXPECT_EQ(world.Status().usage.gpu_seconds, 3 * world.Status().usage.node_seconds);
+}
+
 TEST(OperatorStatus, UsageCountsANodeToItsEnd) {
   PlanWorld world;
   world.RunJob();
