@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/devices.h"
 #include "api/object_names.h"
 #include "base/json.h"
 #include "operator/builders/object_room.h"
@@ -140,7 +141,7 @@ std::string CureOfGivenLimit(const api::JobSpec& spec, Sized sized, const std::s
   const std::string limit = Between(text, " limit of ", {",", "]", " "}, at);
   if (!ours || amount.empty() || limit.empty()) return "";
   const bool coordinator = sized == Sized::kCoordinator;
-  const json& resources = coordinator ? spec.coordinator.resources : spec.resources;
+  const json resources = coordinator ? spec.coordinator.resources : api::WorkerResources(spec);
   const bool own = !lenient::At(lenient::At(resources, "limits"), amount.c_str()).is_null();
   const std::string field = FieldOf(sized);
   return fmt::format("; {}lower {}.requests.{} to {}, or {} {}.limits.{}, {}",

@@ -3,7 +3,9 @@
 
 #include "api/arguments.h"
 #include "api/check_parts.h"
+#include "api/devices.h"
 #include "api/parse_parts.h"
+#include "base/count_of.h"
 
 namespace parallelrun::api {
 namespace {
@@ -21,6 +23,7 @@ class Checker {
     CheckPartitions();
     CheckColumns();
     CheckPlaceholders();
+    CheckDevices();
   }
 
  private:
@@ -278,6 +281,19 @@ class Checker {
       AddError(problems_, "spec.output.provenance", "needs rows that have names",
                "write format: csv, jsonl or parquet beside it, or remove it");
     }
+  }
+
+  void CheckDevices() {
+    const std::string field = "spec.processCountPerNode";
+    const Devices devices = DevicesOf(spec_);
+    if (!spec_.process_count_per_node || devices.count == 0 || HasProblem(field)) return;
+    if (*spec_.process_count_per_node <= devices.count) return;
+    AddWarning(
+        problems_, field,
+        "is " + std::to_string(*spec_.process_count_per_node) + ", and a node has " +
+            CountOf(static_cast<uint64_t>(devices.count), "device") + " (" + devices.names +
+            "): processes beyond that get none of their own, and see them all",
+        "write " + std::to_string(devices.count) + ", or have the script choose which one it uses");
   }
 
   void CheckPartitions() {

@@ -158,6 +158,8 @@ def test_s7_one_gpu_index_for_each_process_until_they_are_used_up(work):
         "process003": "None",
         "process004": "GPU-a",  # the one that was freed
     }
+    without = "gets no GPU of its own, since this node has 2 and runs more processes"
+    assert work.log_text("sys/node/*/_main.txt").count(without) == 1
 
 
 def test_s7_metrics_end_in_a_file(work):

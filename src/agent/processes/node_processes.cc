@@ -153,6 +153,12 @@ void NodeProcesses::StartProcess(const WorkerAction& action) {
   spec.command = {registered_.job.python, config_.python_path + "/start_worker.py"};
   GpuGrant gpu;
   if (gpus_) gpu = {gpus_->size(), gpu_slots_.Take(number)};
+  if (gpu.count && *gpu.count > 0 && !gpu.device && !std::exchange(told_of_gpus_, true)) {
+    spdlog::warn(
+        "{} gets no GPU of its own, since this node has {} and runs more processes: it "
+        "sees them all; lower processCountPerNode, or have the script choose one",
+        ProcessName(number), *gpu.count);
+  }
   spec.environment = WorkerEnvironment(OwnEnvironment(), registered_.job, config_.python_path, gpu);
   spec.work_folder = config_.work_folder;
   spec.stdout_path = logs + "stdout/" + own + ".stdout.txt";

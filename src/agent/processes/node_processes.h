@@ -77,6 +77,7 @@ class NodeProcesses {
   MemoryWatch memory_watch_{memory_};
   const std::optional<std::vector<std::string>> gpus_ = FindGpus();
   job::GpuSlots gpu_slots_{gpus_.value_or(std::vector<std::string>())};
+  bool told_of_gpus_ = false;  // that there are fewer than processes
   MiniBatchWriter mini_batches_;
   std::unique_ptr<ResourceMonitor> monitor_;  // while it is on
   RoomWatch room_;

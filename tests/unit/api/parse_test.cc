@@ -39,7 +39,7 @@ spec:
   processCountPerNode: 2
   miniBatchSize: "10"
   errorThreshold: 10
-  resources: {limits: {nvidia.com/gpu: 1, memory: 4Gi}}
+  resources: {limits: {nvidia.com/gpu: 2, memory: 4Gi}}
 )";
 
 std::vector<std::string> Lines(const ParsedJob& parsed) {
@@ -309,6 +309,30 @@ TEST(Parse, WhatIsNullIsNotThere) {
                 "  podTemplate: {metadata: {labels: null}, spec: {tolerations: [{key: null}]}}\n"),
       canonical("  coordinator: {resources: {limits: {cpu: 1}}}\n"
                 "  podTemplate: {metadata: {}, spec: {tolerations: [{}]}}\n"));
+}
+
+TEST(Parse, MoreProcessesThanDevicesAreAWarning) {
+  const auto said = [](const std::string& text, const std::vector<std::string>& sets) {
+    const ParsedJob parsed = ReadJob(text, sets, Target::kCluster);
+    EXPECT_TRUE(parsed.ok());
+    std::string lines;
+    for (const Problem& problem : parsed.problems) lines += FormatProblem(problem, "") + "\n";
+    return lines;
+  };
+  const std::string few = "spec.resources.limits[\"nvidia.com/gpu\"]=1";
+  EXPECT_THAT(
+      said(kExample, {few}),
+      HasSubstr("spec.processCountPerNode: is 2, and a node has 1 device (nvidia.com/gpu): "
+                "processes beyond that get none of their own, and see them all: write 1, or "
+                "have the script choose which one it uses"));
+  const std::string worker = "{name: worker, resources: {limits: {nvidia.com/gpu: 2}}}";
+  EXPECT_EQ(said(std::string(kExample) + "  podTemplate: {spec: {containers: [" + worker + "]}}\n",
+                 {few}),
+            "")
+      << "as the pod has it";
+  EXPECT_EQ(said(kExample, {}), "");
+  EXPECT_EQ(said(kExample, {few, "spec.processCountPerNode="}), "") << "as many as devices then";
+  EXPECT_EQ(said(kExample, {"spec.resources.limits[\"nvidia.com/gpu\"]=0"}), "");
 }
 
 TEST(Override, SetsBeforeTheCheck) {
