@@ -334,6 +334,39 @@ TEST(OperatorPlanEnd, TheStartupDeadlineTellsWhyNothingStarted) {
   EXPECT_FALSE(ready.Status().Is("FailureTarget"));
 }
 
+// docs/logs.md says so: whose log can be read afterwards is no matter of the way the job ended.
+TEST(OperatorPlanEnd, ANodeThatHasEndedStaysAndOneThatStillRunsIsDeleted) {
+  PlanWorld succeeds;
+  succeeds.RunJob();
+  succeeds.Say(PlanWorld::Progress("Finalizing", 100, 0, 100));
+  succeeds.End(succeeds.Pod("node-0-1"), 0);
+  succeeds.TurnIn(seconds(1));
+  EXPECT_FALSE(succeeds.Pod("node-0-1").deletion);
+  EXPECT_TRUE(succeeds.Pod("node-1-1").deletion);
+  succeeds.Reap();
+  succeeds.Say(EndOf(true));
+  succeeds.TurnIn(seconds(1));
+  ASSERT_TRUE(succeeds.Status().Is("Complete"));
+  succeeds.End(succeeds.Pod("coordinator-1"), 0);
+  for (int i = 0; i < 3; ++i) succeeds.TurnIn(seconds(100));
+  EXPECT_TRUE(succeeds.Has("node-0-1"));
+  EXPECT_TRUE(succeeds.Has("coordinator-1"));
+  EXPECT_FALSE(succeeds.Has("node-1-1"));
+
+  PlanWorld fails;
+  fails.RunJob();
+  fails.End(fails.Pod("node-0-1"), 1);
+  fails.Say(EndOf(false));
+  fails.TurnIn(seconds(1));
+  EXPECT_FALSE(fails.Pod("node-0-1").deletion);
+  EXPECT_TRUE(fails.Pod("node-1-1").deletion);
+  fails.Reap();
+  for (int i = 0; i < 3; ++i) fails.TurnIn(seconds(100));
+  ASSERT_TRUE(fails.Status().Is("Failed"));
+  EXPECT_TRUE(fails.Has("node-0-1"));
+  EXPECT_FALSE(fails.Has("node-1-1"));
+}
+
 TEST(OperatorPlanEnd, NodesGoAtFinalizingAndSuspendIsIgnored) {
   PlanWorld world;
   world.RunJob();
