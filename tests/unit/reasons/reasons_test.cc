@@ -133,5 +133,10 @@ TEST(Reasons, AreFoundWhateverTheCase) {
   EXPECT_EQ(Find(""), nullptr);
 }
 
+TEST(Reasons, AMeaningIsForAnyPlaceThatKnowsNoMarkdown) {
+  EXPECT_EQ(Meaning("Suspended"), "spec.suspend is true, and no pod of the job is left.");
+  EXPECT_EQ(Meaning("NodeBackOf"), "");
+}
+
 }  // namespace
 }  // namespace parallelrun::reasons
