@@ -189,7 +189,6 @@ std::string CureOfQuota(const JobIdentity& job, const ApplyFailure& refused) {
     return CureOfUnnamed(sized, std::string_view(refused.message).substr(begin, end - begin));
   }
   std::string lower = "lower nodeCount or resources";
-  if (sized == Sized::kCoordinator) lower = "lower spec.coordinator.resources in a new job";
   if (sized == Sized::kClaim) lower = "name less storage in state.volumeClaimTemplate of a new job";
   if (sized == Sized::kNothing) {
     const std::string kind = refused.object.substr(0, refused.object.find('/'));
