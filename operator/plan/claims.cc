@@ -12,7 +12,7 @@ namespace {
 
 constexpr Duration kQuietUnbound = seconds(5);
 // A list of events is dear; a claim that has waited for a while goes on for longer.
-constexpr Duration kFirstClaimsLast = seconds(10);
+constexpr Duration kFirstClaimsLast = seconds(15);
 constexpr Duration kClaimsLast = seconds(30);
 constexpr Duration kYoungClaim = seconds(60);
 // Controllers tell a failure again at least every 5 minutes; one that they tell no more is over.
@@ -98,10 +98,17 @@ class Claims {
   void Look(const api::Volume& volume, const std::string& claim) {
     const auto known = draft_.seen.facts.find({FactKind::kClaim, claim});
     const bool there = known != draft_.seen.facts.end();
-    if (there && !Unbound(known->second)) return;
-    if (draft_.now < since_ + kQuietUnbound) return draft_.Wake(since_ + kQuietUnbound);
-    if (reads_++ >= kMostClaimReads) return;
     const Duration max_age = draft_.now < since_ + kYoungClaim ? kFirstClaimsLast : kClaimsLast;
+    // What is known is asked for all the same: else it would be forgotten, and read for each plan.
+    if (there && !Unbound(known->second)) {
+      draft_.Know(FactKind::kClaim, claim, kChildrenLast, false);
+      return;
+    }
+    if (draft_.now < since_ + kQuietUnbound) {
+      if (there) draft_.Know(FactKind::kClaim, claim, max_age, false);
+      return draft_.Wake(since_ + kQuietUnbound);
+    }
+    if (reads_++ >= kMostClaimReads) return;
     draft_.WakeIn(max_age);
     const Fact* const fact = draft_.Know(FactKind::kClaim, claim, max_age, false);
     if (fact == nullptr || !Unbound(*fact) || fact->uid.empty()) return;

@@ -65,7 +65,7 @@ TEST_F(OperatorPlanClaims, AClassThatIsMissingStallsTheJobUntilItIsThere) {
   EXPECT_EQ(world_.Status().phase, "Starting") << "it ends no job";
 
   world_.there[{FactKind::kClaim, "results"}].phase = "Bound";
-  world_.TurnIn(seconds(11));
+  world_.TurnIn(seconds(16));
   EXPECT_FALSE(world_.Status().Is("Stalled"));
   EXPECT_THAT(world_.Message("NodesReady"), Not(HasSubstr("nosuch")));
   world_.StartAll();
@@ -156,6 +156,23 @@ TEST_F(OperatorPlanClaims, APodThatWaitsForSomethingElseReadsNoEventsOfClaims) {
   Unschedulable("");
   world_.TurnIn(seconds(6));
   EXPECT_FALSE(Asks());
+}
+
+// The reconciler forgets what a plan does not ask for.
+TEST_F(OperatorPlanClaims, WhatIsKnownOfAClaimIsKeptWhilePodsWait) {
+  world_.Turn();
+  const auto wanted = [](const Plan& plan) {
+    std::set<std::string> names;
+    for (const Need& need : plan.needs) {
+      if (need.key.kind == FactKind::kClaim) names.insert(need.key.name);
+    }
+    return names;
+  };
+  const std::set<std::string> both = {"digits", "results"};
+  EXPECT_EQ(wanted(world_.TurnIn(seconds(1))), both);
+  EXPECT_EQ(wanted(world_.TurnIn(seconds(6))), both);
+  world_.StartAll();
+  EXPECT_EQ(wanted(world_.TurnIn(seconds(1))), std::set<std::string>());
 }
 
 TEST(OperatorClaims, AFactOfAClaimHasItsPhase) {
