@@ -114,6 +114,29 @@ def test_a_manifest_in_a_bucket_names_its_objects(work, server):
     assert work.rows() == [f"s3://named/in/{name}" for name in ("z", "b/c", "gone", "a")]
 
 
+def test_a_manifest_that_is_not_there_is_an_empty_day_only_in_a_bucket_that_is(work, server):
+    set_up(work, server)
+    server.bucket("unlisted")
+    work.script("def run(mini_batch):\n    return list(mini_batch)\n")
+    stores = [{"name": "bucket", "url": "s3://unlisted"}]
+    files = {"name": "files", "files": {"store": "bucket", "path": "in"}}
+    files["manifest"] = {"path": "lists/today.txt"}
+    work.job(stores=stores, inputs=[files])
+    result = work.run()
+    assert result.code != 0, result
+    assert "s3://unlisted/lists/today.txt: the manifest is not there" in result.output, result
+    files["allowEmpty"] = "Missing"
+    work.job(stores=stores, inputs=[files])
+    result = work.run("--overwrite")
+    assert result.code == 0, result
+    assert "no item in s3://unlisted/lists/today.txt" in result.output, result
+    stores[0]["url"] = "s3://not-there"
+    work.job(stores=stores, inputs=[files])
+    result = work.run("--overwrite")
+    assert result.code != 0, result
+    assert "there is no bucket" in result.output, result
+
+
 def test_an_object_that_is_another_one_than_its_manifest_says_fails_alone(work, server):
     set_up(work, server)
     server.bucket("pinned")
