@@ -158,6 +158,32 @@ TEST(PlanLayoutTest, AnInputInAStoreIsBelowItsUrl) {
   EXPECT_THAT(refused.error().message, HasSubstr("spec.inputs[0] (in)"));
 }
 
+TEST(PlanLayoutTest, AManifestLiesWhereItsInputLies) {
+  api::Job job = JobOf(api::InputKind::kFiles);
+  api::Input& input = job.spec.inputs[0];
+  input.partition_format = "";
+  input.manifest =
+      api::Manifest{"lists/today.csv",     api::ManifestFormat::kCsv, "file", "bytes", "etag",
+                    api::Duplicates::kKeep};
+  auto layout = LayOut(job, kVolumes);
+  ASSERT_TRUE(layout.ok()) << layout.error().message;
+  const plan::PlanManifest& here = layout->inputs[0].manifest;
+  EXPECT_EQ(here.path, "/volumes/data/lists/today.csv");
+  EXPECT_EQ(here.below, "") << "it has no URLs";
+  EXPECT_EQ(here.format, api::ManifestFormat::kCsv);
+  EXPECT_EQ(here.column + " " + here.size_column + " " + here.etag_column, "file bytes etag");
+  EXPECT_TRUE(here.keeps_twice);
+  EXPECT_TRUE(layout->inputs[0].decide_types) << "which one it is stands in the ledger";
+
+  job.spec.stores = {{"bucket", "s3://bucket/in/", "", "", {}, {}}};
+  input.from = {"", "a/b/"};
+  input.store = "bucket";
+  layout = LayOut(job, kVolumes);
+  ASSERT_TRUE(layout.ok()) << layout.error().message;
+  EXPECT_EQ(layout->inputs[0].manifest.path, "s3://bucket/in/lists/today.csv");
+  EXPECT_EQ(layout->inputs[0].manifest.below, "s3://bucket/in/a/b/");
+}
+
 TEST(PlanLayoutTest, AnOutputInAStoreLeavesAFolderBesideTheState) {
   api::Job job = JobOf(api::InputKind::kFiles);
   job.spec.stores = {{"bucket", "s3://bucket/of/results/", "", "", {}, {}}};
