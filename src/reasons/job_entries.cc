@@ -141,9 +141,11 @@ constexpr Entry kFailedAttempts[] = {
     {"LostTooOften", kFailure, "Nodes died again and again while this mini-batch ran on them.",
      "Look in `sys/node` for what ends a whole node, such as memory. Fix it, and run again with "
      "`--retry-failed`, on a cluster with `output.ifExists: RetryFailed`."},
-    {"InputChanged", kFailure, "A file is not what it was when it was listed, or is gone.",
+    {"InputChanged", kFailure,
+     "A file is not what it was when it was listed, or what its manifest says, or is gone.",
      "Do not change the input of a job while it runs. Run again with `--overwrite`, on a cluster "
-     "with `output.ifExists: Overwrite`: the input is listed again."},
+     "with `output.ifExists: Overwrite`: the input is listed again. A manifest with columns of "
+     "sizes or ETags is made anew before that."},
     {"InputUnreadable", kFailure, "A file cannot be read or parsed.",
      "The message names it. Correct its rights, and run again with `--retry-failed`. A file that "
      "was itself corrected is run alone, with `--only` and another output; or leave it out with "

@@ -38,7 +38,7 @@ constexpr uint64_t kInOnePart = uint64_t{1} << 20;  // bytes; of more, several a
 constexpr Duration kPause = seconds(1);             // after a store could not be reached
 constexpr char kListedAgain[] =
     "Do not change the input while a job reads it. A job that starts over (--overwrite, or "
-    "output.ifExists: Overwrite) lists it afresh.";
+    "output.ifExists: Overwrite) lists it afresh, but for what a manifest says of sizes and ETags.";
 
 std::string Shown(const std::string& text) { return Printable(text, kShownLong); }
 

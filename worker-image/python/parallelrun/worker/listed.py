@@ -16,7 +16,7 @@ _NAMES_ENCODING = sys.getfilesystemencoding()
 _NAMES_ERRORS = sys.getfilesystemencodeerrors()
 _LISTED_AGAIN = (
     "Do not change the input while a job reads it. A job that starts over (--overwrite, or "
-    "output.ifExists: Overwrite) lists it afresh."
+    "output.ifExists: Overwrite) lists it afresh, but for what a manifest says of sizes."
 )
 
 
