@@ -4,7 +4,6 @@
 #include <xxhash.h>
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <utility>
 
@@ -170,17 +169,15 @@ struct Behind {
 
 class ManifestListing final : public store::Listing {
  public:
-  using Look = std::function<Result<std::optional<store::Found>>(const std::string& name,
-                                                                 const store::Pin& pin)>;
-
-  // `look` is asked for each name where it is given, by several threads at once.
+  // Each name is looked at in `looks_at`, where that is one, by several threads at once.
   ManifestListing(ManifestFile& file, std::unique_ptr<ManifestReader> reader, std::string root,
-                  ForbiddenFolders forbidden, Look look, store::Wanted wanted, Behind behind)
+                  ForbiddenFolders forbidden, store::Store* looks_at, store::Wanted wanted,
+                  Behind behind)
       : file_(file),
         reader_(std::move(reader)),
         root_(std::move(root)),
         forbidden_(std::move(forbidden)),
-        look_(std::move(look)),
+        looks_at_(looks_at),
         wanted_(std::move(wanted)),
         behind_(std::move(behind)),
         found_begin_(behind_.name.empty()) {}
@@ -201,7 +198,7 @@ class ManifestListing final : public store::Listing {
   Status ReadAhead() {
     ahead_.clear();
     next_ = 0;
-    const size_t wanted = look_ ? 4 * kLooks : 1;
+    const size_t wanted = looks_at_ != nullptr ? 4 * kLooks : 1;
     while (ahead_.size() < wanted && !ended_) {
       const Result<std::optional<ManifestItem>> item = reader_->Next();
       if (!item.ok()) return item.error();
@@ -224,20 +221,28 @@ class ManifestListing final : public store::Listing {
       ahead_.push_back(
           {std::string((*item)->name), std::string((*item)->metadata), (*item)->pin, {}});
     }
-    return look_ ? LookAtThem() : Status();
+    return looks_at_ != nullptr ? LookAtThem() : Status();
   }
 
+  // One that its line tells whole costs no request. Another one than is there fails its own
+  // mini-batch: whoever reads it says how it differs.
   Status LookAtThem() {
+    std::vector<NamedItem*> unseen;
+    for (NamedItem& item : ahead_) {
+      item.found = looks_at_->Pinned(item.pin, std::nullopt);
+      if (!item.found) unseen.push_back(&item);
+    }
+    if (unseen.empty()) return {};
     Status status;
     MakeInOrder(
-        Makers{"looks", kLooks}, ahead_.size(),
-        [this](size_t i) { return look_(ahead_[i].name, ahead_[i].pin); },
-        [&](size_t i, Result<std::optional<store::Found>> found) {
+        Makers{"looks", kLooks}, unseen.size(),
+        [&](size_t i) { return looks_at_->Stat(unseen[i]->name); },
+        [&](size_t i, const Result<std::optional<store::Found>>& found) {
           if (!found.ok()) {
             status = found.error();
             return false;
           }
-          ahead_[i].found = std::move(*found);
+          unseen[i]->found = looks_at_->Pinned(unseen[i]->pin, *found);
           return true;
         });
     return status;
@@ -281,7 +286,7 @@ class ManifestListing final : public store::Listing {
   const std::unique_ptr<ManifestReader> reader_;
   const std::string root_;
   ForbiddenFolders forbidden_;
-  const Look look_;
+  store::Store* const looks_at_;
   const store::Wanted wanted_;
   const Behind behind_;
   bool found_begin_;
@@ -319,13 +324,9 @@ class ManifestStore final : public store::Store {
     }
     auto reader = file_.Open();
     if (!reader.ok()) return reader.error();
-    ManifestListing::Look look;
-    if (looks_) {
-      look = [this](const std::string& name, const store::Pin& pin) { return LookAt(name, pin); };
-    }
     return std::unique_ptr<store::Listing>(std::make_unique<ManifestListing>(
-        file_, std::move(*reader), root_, ForbiddenFolders(files_, forbidden_), std::move(look),
-        std::move(wanted), Behind{after, keeps_twice_, items_planned_}));
+        file_, std::move(*reader), root_, ForbiddenFolders(files_, forbidden_),
+        looks_ ? this : nullptr, std::move(wanted), Behind{after, keeps_twice_, items_planned_}));
   }
   // One that names nothing is there.
   Result<bool> IsThere() override {
@@ -345,6 +346,10 @@ class ManifestStore final : public store::Store {
   }
   std::string Location(std::string_view name) const override { return items_->Location(name); }
   Result<std::string> RealRoot() override { return items_->RealRoot(); }
+  std::optional<store::Found> Pinned(const store::Pin& pin,
+                                     const std::optional<store::Found>& now) const override {
+    return now && now->version == nothing_ ? now : items_->Pinned(pin, now);
+  }
   std::string Difference(const store::Version& was, const store::Version& is) const override {
     if (is == nothing_) return "is gone";
     return items_->Difference(was, is);
@@ -354,15 +359,6 @@ class ManifestStore final : public store::Store {
   }
 
  private:
-  // A version that the manifest tells whole costs no request. One that differs from what is there
-  // fails its own mini-batch: whoever reads it says how.
-  Result<std::optional<store::Found>> LookAt(const std::string& name, const store::Pin& pin) {
-    if (auto pinned = items_->Pinned(pin, std::nullopt)) return pinned;
-    auto found = Stat(name);
-    if (!found.ok() || (*found)->version == nothing_) return found;
-    return items_->Pinned(pin, *found);
-  }
-
   const std::string root_;
   const bool in_store_;
   const bool urls_;
