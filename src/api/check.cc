@@ -118,6 +118,7 @@ class Checker {
                  "keep one of them");
       } else {
         CheckPins(input, field + ".manifest");
+        CheckFormat(*input.manifest, field + ".manifest");
       }
     }
   }
@@ -134,6 +135,21 @@ class Checker {
              "has columns of sizes or ETags beside access: Uri, with which nobody but run() reads "
              "the objects",
              "leave them out, run() is told all columns");
+  }
+
+  // Else each row would be a path that is not there.
+  void CheckFormat(const Manifest& manifest, const std::string& field) {
+    if (manifest.format != ManifestFormat::kText) return;
+    std::string_view name = manifest.path;
+    for (const std::string_view packed : {".gz", ".zst"}) {
+      if (name.ends_with(packed)) name.remove_suffix(packed.size());
+    }
+    const bool rows = name.ends_with(".csv");
+    if (!rows && !name.ends_with(".jsonl") && !name.ends_with(".ndjson")) return;
+    AddWarning(problems_, field + ".path",
+               Quoted(manifest.path) + " is read as a text, whose lines are paths",
+               std::string("write format: ") + (rows ? "CSV" : "JSONLines") +
+                   ", or give a text another name");
   }
 
   void CheckSideInputs() {

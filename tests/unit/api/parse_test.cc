@@ -245,6 +245,25 @@ TEST(Parse, PartitionKeysWinWithAWarning) {
                                          "beside partitionKeys, which win: remove one of them"));
 }
 
+TEST(Parse, AManifestThatLooksLikeATableIsATextWithAWarning) {
+  const auto lines = [](const std::string& manifest) {
+    std::string text = kExample;
+    const std::string pattern = ", pattern: \"**/*.png\"}";
+    text.replace(text.find(pattern), pattern.size(), "}, manifest: {" + manifest + "}");
+    const ParsedJob parsed = ReadJob(text, {}, Target::kCluster);
+    EXPECT_TRUE(parsed.ok());
+    return Lines(parsed);
+  };
+  EXPECT_THAT(lines("path: lists/today.csv"),
+              ElementsAre("job.yaml:13: warning: spec.inputs[0].manifest.path: \"lists/today.csv\" "
+                          "is read as a text, whose lines are paths: write format: CSV, or give a "
+                          "text another name"));
+  EXPECT_THAT(lines("path: today.jsonl.gz"), ElementsAre(HasSubstr("write format: JSONLines, or")));
+  EXPECT_THAT(lines("path: today.csv, format: CSV"), ElementsAre());
+  EXPECT_THAT(lines("path: today.jsonl, format: JSONLines"), ElementsAre());
+  EXPECT_THAT(lines("path: csv"), ElementsAre());
+}
+
 TEST(Parse, RankMiniBatchesNeedNoInput) {
   EXPECT_TRUE(
       ReadJob(kExample, {"spec.inputs=", "spec.rankMiniBatchCount=4"}, Target::kCluster).ok());
