@@ -483,26 +483,54 @@ class FaultFolder final : public Folder {
 FaultFiles::FaultFiles(uint64_t seed) : disk_(std::make_shared<Disk>(seed)) {}
 FaultFiles::~FaultFiles() = default;
 
-uint64_t FaultFiles::operations() const { return disk_->operations; }
+uint64_t FaultFiles::operations() const {
+  const std::lock_guard lock(disk_->mutex);
+  return disk_->operations;
+}
+
 void FaultFiles::FailOperation(uint64_t n, Error error, FaultMoment moment) {
+  const std::lock_guard lock(disk_->mutex);
   disk_->fault = Disk::Fault{disk_->operations + n, std::move(error), moment};
 }
 void FaultFiles::RunBefore(uint64_t n, std::function<void()> action) {
+  const std::lock_guard lock(disk_->mutex);
   disk_->action_operation = disk_->operations + n;
   disk_->action = std::move(action);
 }
-void FaultFiles::FlipRead(uint64_t n) { disk_->flip_read = disk_->reads + n; }
-void FaultFiles::ShortenRead(uint64_t n) { disk_->shorten_read = disk_->reads + n; }
+void FaultFiles::FlipRead(uint64_t n) {
+  const std::lock_guard lock(disk_->mutex);
+  disk_->flip_read = disk_->reads + n;
+}
+void FaultFiles::ShortenRead(uint64_t n) {
+  const std::lock_guard lock(disk_->mutex);
+  disk_->shorten_read = disk_->reads + n;
+}
 void FaultFiles::ClearFaults() {
+  const std::lock_guard lock(disk_->mutex);
   disk_->fault.reset();
   disk_->action_operation = 0;
   disk_->flip_read = disk_->shorten_read = 0;
 }
-void FaultFiles::SetCapacity(std::optional<uint64_t> bytes) { disk_->capacity = bytes; }
-uint64_t FaultFiles::used() const { return disk_->Used(); }
-void FaultFiles::SetReserveWorks(bool works) { disk_->reserve_works = works; }
-void FaultFiles::SetRenameNewWorks(bool works) { disk_->rename_new_works = works; }
-void FaultFiles::SetExclusiveWorks(bool works) { disk_->exclusive_works = works; }
+void FaultFiles::SetCapacity(std::optional<uint64_t> bytes) {
+  const std::lock_guard lock(disk_->mutex);
+  disk_->capacity = bytes;
+}
+uint64_t FaultFiles::used() const {
+  const std::lock_guard lock(disk_->mutex);
+  return disk_->Used();
+}
+void FaultFiles::SetReserveWorks(bool works) {
+  const std::lock_guard lock(disk_->mutex);
+  disk_->reserve_works = works;
+}
+void FaultFiles::SetRenameNewWorks(bool works) {
+  const std::lock_guard lock(disk_->mutex);
+  disk_->rename_new_works = works;
+}
+void FaultFiles::SetExclusiveWorks(bool works) {
+  const std::lock_guard lock(disk_->mutex);
+  disk_->exclusive_works = works;
+}
 
 void FaultFiles::Hang(const std::string& folder) {
   const std::lock_guard lock(disk_->mutex);
@@ -516,6 +544,7 @@ void FaultFiles::AwaitHanging() const {
 }
 
 void FaultFiles::Crash(CrashMode mode) {
+  const std::lock_guard lock(disk_->mutex);
   ++disk_->life;
   const std::vector<EntryChange> changes = std::exchange(disk_->unsynced, {});
   // Also files whose entry is about to vanish, or to come back, lose their bytes.
@@ -535,15 +564,24 @@ void FaultFiles::Crash(CrashMode mode) {
 }
 
 std::string FaultFiles::Contents(const std::string& path) const {
+  const std::lock_guard lock(disk_->mutex);
   const NodePtr node = disk_->Find(path);
   assert(node);
   return node->bytes;
 }
 
-bool FaultFiles::Has(const std::string& path) const { return disk_->Find(path) != nullptr; }
-bool FaultFiles::HasFolder(const std::string& path) const { return disk_->folders.contains(path); }
+bool FaultFiles::Has(const std::string& path) const {
+  const std::lock_guard lock(disk_->mutex);
+  return disk_->Find(path) != nullptr;
+}
+
+bool FaultFiles::HasFolder(const std::string& path) const {
+  const std::lock_guard lock(disk_->mutex);
+  return disk_->folders.contains(path);
+}
 
 void FaultFiles::Put(const std::string& path, std::string bytes) {
+  const std::lock_guard lock(disk_->mutex);
   for (std::string folder = Parent(path); !folder.empty(); folder = Parent(folder)) {
     disk_->folders.insert(folder);
   }
@@ -551,7 +589,10 @@ void FaultFiles::Put(const std::string& path, std::string bytes) {
   disk_->entries[path]->bytes = std::move(bytes);
 }
 
-void FaultFiles::Drop(const std::string& path) { disk_->entries.erase(path); }
+void FaultFiles::Drop(const std::string& path) {
+  const std::lock_guard lock(disk_->mutex);
+  disk_->entries.erase(path);
+}
 
 Result<std::unique_ptr<File>> FaultFiles::CreateExclusive(const std::string& path) {
   disk_->Reach(path);

@@ -1,7 +1,6 @@
 // A disk in memory that forgets: what was not synced (bytes, and entries of folders) is lost at
 // Crash(), wholly or in part, and any operation can be made to fail. Deterministic: the same seed
-// and the same calls give the same disk. The operations, which are the calls of Files and File, are
-// thread-safe; all else is for a time when no other thread uses the disk.
+// and the same calls give the same disk. Thread-safe.
 //
 // After Crash() every open File is dead: its operations fail with kUnavailable. Files opened before
 // by several users see one disk, as coordinators on one volume do. There are no links on it.
@@ -68,7 +67,7 @@ class FaultFiles final : public Files {
   void SetExclusiveWorks(bool works);
   void Crash(CrashMode mode);
   // From now on operations on `folder` and below it do not come back, as on a volume that is not
-  // reached, until Hang(""). Thread-safe.
+  // reached, until Hang("").
   void Hang(const std::string& folder);
   // Waits until an operation hangs.
   void AwaitHanging() const;
