@@ -447,8 +447,9 @@ def test_a_store_that_throttles_the_listing_is_named_in_the_progress_and_the_eve
     assert result.code == 0, result
     assert work.rows() == names
     events = [json.loads(line) for line in result.output.splitlines() if line.startswith("{")]
-    waits = [event["text"] for event in events if event["event"] == "storeWaits"]
-    assert waits[0].startswith(told), waits
+    waits = [event for event in events if event["event"] == "storeWaits"]
+    assert waits[0]["text"].startswith(told), waits
+    assert all(set(event) == {"event", "seconds", "text"} for event in waits)
 
 
 # The cache has no room for the whole table: a node fetches what its mini-batches read.

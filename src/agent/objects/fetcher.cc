@@ -22,7 +22,6 @@
 #include "agent/objects/store_trouble.h"
 #include "base/escape.h"
 #include "base/join_threads.h"
-#include "store/file_path.h"
 #include "store/objects/pause.h"
 #include "store/throttling.h"
 
@@ -42,42 +41,10 @@ constexpr char kListedAgain[] =
 
 std::string Shown(const std::string& text) { return Printable(text, kShownLong); }
 
-// Of its file, below the object's own folder.
-Result<std::string> NameOf(const store::Store& store, const job::ObjectName& object) {
-  const std::string root = store.Location("") + "/";
-  if (!object.location.starts_with(root)) {
-    return Error{Code::kInvalid, Shown(object.location) + " is not below " + Shown(root)};
-  }
-  // All of its key, whatever part of that the store's URL names: labels may stand in it.
-  const size_t bucket = object.location.find("://") + 3;
-  std::string name = object.location.substr(object.location.find('/', bucket) + 1);
-  if (!store::IsFilePath(name)) {
-    return Error{Code::kInvalid,
-                 Shown(object.location) +
-                     ": its key cannot be the name of a file: copy the object to another key, or "
-                     "leave it out with exclude"};
-  }
-  return name;
-}
-
-// Relative to the store's root.
-std::string Below(const store::Store& store, const job::ObjectName& object) {
-  return object.location.substr(store.Location("").size() + 1);
-}
-
 // Of its file.
 uint64_t RoomFor(const job::ObjectName& object, const std::string& name,
                  const store::Object& found) {
   return RoomOf(name, object.range.whole() ? found.found().size : object.range.length);
-}
-
-// What was planned, without a request, which would take as long as a small object itself; nothing
-// where that cannot be.
-std::unique_ptr<store::Object> Unseen(store::Store& store, const job::ObjectName& object) {
-  std::unique_ptr<store::Object> planned =
-      store.OpenUnseen(Below(store, object), store::Version(std::string(object.version)));
-  if (!planned || object.size == job::ObjectName::kAnySize) return planned;
-  return planned->found().size == object.size ? std::move(planned) : nullptr;
 }
 
 }  // namespace
@@ -198,7 +165,7 @@ void ObjectFetcher::Shared::TellEnds() {
     Post(key, job::WithFiles(work->second, files.folder(), [this](const job::ObjectName& object) {
            // Its name was good when it was fetched.
            return fmt::format("{}/{}", cache.NumberOf(object),
-                              *NameOf(*opened.at(object.store), object));
+                              *FileNameOf(*opened.at(object.store), object));
          }));
   }
   for (auto& [key, error] : cache.TakeFailed()) {
@@ -344,9 +311,9 @@ std::optional<ObjectFetcher::Shared::Done> ObjectFetcher::Shared::LookUnasked(
     const Cache::Step& step) {
   const Result<store::Store*> store = StoreOf(step.object.store);
   if (!store.ok()) return Done{store.error()};
-  const Result<std::string> name = NameOf(**store, step.object);
+  const Result<std::string> name = FileNameOf(**store, step.object);
   if (!name.ok()) return Done{name.error()};
-  std::unique_ptr<store::Object> unseen = Unseen(**store, step.object);
+  std::unique_ptr<store::Object> unseen = OpenUnasked(**store, step.object);
   if (!unseen) return std::nullopt;
   const uint64_t room = RoomFor(step.object, *name, *unseen);
   return Done{{}, std::move(unseen), room, false};
@@ -357,7 +324,7 @@ ObjectFetcher::Shared::Done ObjectFetcher::Shared::Do(const Cache::Step& step,
   if (step.kind == Cache::Step::Kind::kRemove) return Remove(step.number), Done{};
   const Result<store::Store*> store = StoreOf(step.object.store);
   if (!store.ok()) return {store.error()};
-  const Result<std::string> name = NameOf(**store, step.object);
+  const Result<std::string> name = FileNameOf(**store, step.object);
   if (!name.ok()) return {name.error()};
   if (step.kind == Cache::Step::Kind::kFetch) return Fetch(step, *name, std::move(object));
   Result<std::unique_ptr<store::Object>> found = OpenPlanned(**store, step.object, kListedAgain);

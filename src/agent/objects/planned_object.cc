@@ -2,7 +2,10 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <utility>
+
 #include "base/escape.h"
+#include "store/file_path.h"
 #include "store/objects/object_version.h"
 
 namespace parallelrun::agent {
@@ -13,13 +16,41 @@ Error NotThat(const job::ObjectName& object, const std::string& how, const std::
                                     Printable(object.location, kShownLong), how, mend)};
 }
 
+// Relative to the store's root.
+std::string BelowRoot(const store::Store& store, const job::ObjectName& object) {
+  return object.location.substr(store.Location("").size() + 1);
+}
+
 }  // namespace
+
+Result<std::string> FileNameOf(const store::Store& store, const job::ObjectName& object) {
+  const std::string shown = Printable(object.location, kShownLong);
+  const std::string root = store.Location("") + "/";
+  if (!object.location.starts_with(root)) {
+    return Error{Code::kInvalid, shown + " is not below " + Printable(root, kShownLong)};
+  }
+  const size_t bucket = object.location.find("://") + 3;
+  std::string name = object.location.substr(object.location.find('/', bucket) + 1);
+  if (!store::IsFilePath(name)) {
+    return Error{Code::kInvalid,
+                 shown +
+                     ": its key cannot be the name of a file: copy the object to another key, "
+                     "or leave it out with exclude"};
+  }
+  return name;
+}
+
+std::unique_ptr<store::Object> OpenUnasked(store::Store& store, const job::ObjectName& object) {
+  std::unique_ptr<store::Object> planned =
+      store.OpenUnseen(BelowRoot(store, object), store::Version(std::string(object.version)));
+  if (!planned || object.size == job::ObjectName::kAnySize) return planned;
+  return planned->found().size == object.size ? std::move(planned) : nullptr;
+}
 
 Result<std::unique_ptr<store::Object>> OpenPlanned(store::Store& store,
                                                    const job::ObjectName& object,
                                                    const std::string& mend) {
-  const std::string name = object.location.substr(store.Location("").size() + 1);
-  Result<std::unique_ptr<store::Object>> there = store.Open(name);
+  Result<std::unique_ptr<store::Object>> there = store.Open(BelowRoot(store, object));
   if (object.version == store::kNoObject) {
     if (there.ok() || there.error().code != Code::kNotFound) return there;
     return Error{Code::kStale, Printable(object.location, kShownLong) +
