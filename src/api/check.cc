@@ -97,7 +97,10 @@ class Checker {
     }
     CheckManifests();
     CheckSideInputs();
-    if (!HasProblem("spec.output")) CheckOutputStore();
+    if (!HasProblem("spec.output")) {
+      CheckOutputStore();
+      CheckSideFiles();
+    }
     if (!HasProblem("spec.logs")) CheckLogStore();
   }
 
@@ -249,6 +252,21 @@ class Checker {
                "$(output) is a folder for the script, and the output goes to a store",
                "leave it out, or write a volume in place of output.store");
       break;
+    }
+  }
+
+  void CheckSideFiles() {
+    const Output& output = spec_.output;
+    if (output.side_files != SideFiles::kStaged) return;
+    if (!output.store.empty()) {
+      AddError(problems_, "spec.output.sideFiles",
+               "Staged keeps side files on the volume of the output, and this one goes to a store",
+               "remove it, or write a volume in place of the store");
+    }
+    if (!output.mount_on_nodes) {
+      AddError(problems_, "spec.output.sideFiles",
+               "nodes write side files, and this output is not mounted there",
+               "remove mountOnNodes, or sideFiles");
     }
   }
 

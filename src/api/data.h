@@ -27,6 +27,7 @@ enum class BadRows { kFail, kSkip };
 enum class OutputAction { kAppendRow, kSummaryOnly };
 enum class OutputFormat { kText, kJsonl, kCsv, kParquet };
 enum class OutputOrder { kMiniBatch, kCompletion };
+enum class SideFiles { kDirect, kStaged };
 enum class Encryption { kAes256, kKms };
 enum class IfExists { kFail, kResume, kOverwrite, kRetryFailed };
 
@@ -127,6 +128,7 @@ struct Output {
   std::vector<std::string> columns;           // kCsv, kParquet; empty: those of the first rows
   bool nan_as_null = false;  // also infinite numbers; of tables those inside of values
   bool provenance = false;   // but of kText: columns that say where a row comes from
+  SideFiles side_files = SideFiles::kDirect;  // what the script writes itself
   OutputOrder order = OutputOrder::kMiniBatch;
   IfExists if_exists = IfExists::kFail;
   bool mount_on_nodes = true;

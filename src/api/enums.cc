@@ -96,6 +96,13 @@ const Words<OutputFormat>& EnumWords() {
 }
 
 template <>
+const Words<SideFiles>& EnumWords() {
+  static const Words<SideFiles> words = {{"Direct", SideFiles::kDirect},
+                                         {"Staged", SideFiles::kStaged}};
+  return words;
+}
+
+template <>
 const Words<OutputOrder>& EnumWords() {
   static const Words<OutputOrder> words = {{"MiniBatch", OutputOrder::kMiniBatch},
                                            {"Completion", OutputOrder::kCompletion}};

@@ -38,6 +38,8 @@ const std::vector<std::pair<std::string_view, OutputAction>>& EnumWords();
 template <>
 const std::vector<std::pair<std::string_view, OutputFormat>>& EnumWords();
 template <>
+const std::vector<std::pair<std::string_view, SideFiles>>& EnumWords();
+template <>
 const std::vector<std::pair<std::string_view, OutputOrder>>& EnumWords();
 template <>
 const std::vector<std::pair<std::string_view, Encryption>>& EnumWords();

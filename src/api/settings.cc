@@ -112,6 +112,10 @@ std::string PlanSettings(const Job& job, const std::map<std::string, std::string
     settings["output"]["format"] = EnumWord(job.spec.output.format);
   }
   if (job.spec.output.provenance) settings["output"]["provenance"] = true;
+  // In front of the rows stands what an attempt has written beside them.
+  if (job.spec.output.side_files == SideFiles::kStaged) {
+    settings["output"]["sideFiles"] = EnumWord(job.spec.output.side_files);
+  }
   if (selection.limit) settings[kLimit] = *selection.limit;
   if (selection.files) settings[kChosen] = ChosenText(*selection.files);
   return CanonicalText(settings);
@@ -126,6 +130,12 @@ std::string TrialOf(std::string_view plan_settings) {
   const std::string chosen = lenient::Text(settings, kChosen);
   if (chosen.empty()) return "";
   return chosen.substr(0, chosen.find(" (")) + " (" + kChosen + ")";
+}
+
+bool StagesSideFiles(std::string_view plan_settings) {
+  const json settings = ParseJson(plan_settings).value_or(nullptr);
+  return lenient::Text(lenient::At(settings, "output"), "sideFiles") ==
+         EnumWord(SideFiles::kStaged);
 }
 
 std::string ScriptSettings(std::string_view job) {

@@ -113,6 +113,11 @@ const FieldList& OutputFields() {
           "say where it comes from.")
           .ToldToWorkers("provenance")
           .UnlessInitial(),
+      Bound("sideFiles", &Output::side_files, WordsOf<SideFiles>(),
+            "Direct: what the script writes below $(output) is there at once (if not given). "
+            "Staged: it is there when the job has succeeded, and only what attempts that count "
+            "have written.")
+          .UnlessInitial(),
       Bound("order", &Output::order, WordsOf<OutputOrder>(),
             "MiniBatch: the order of the input. Completion: the order in which mini-batches ended.")
           .ServerFills(),

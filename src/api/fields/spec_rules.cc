@@ -85,6 +85,16 @@ const std::vector<CelRule>& SpecRules() {
        "$(output) is a folder for the script, and the output goes to a store: leave it out, or "
        "write a volume in place of output.store",
        ".arguments"},
+      {R"cel(!has(self.output.sideFiles) || self.output.sideFiles != "Staged" || )cel"
+       "!has(self.output.store)",
+       "Staged keeps side files on the volume of the output, and this one goes to a store: remove "
+       "it, or write a volume in place of the store",
+       ".output.sideFiles"},
+      {R"cel(!has(self.output.sideFiles) || self.output.sideFiles != "Staged" || )cel"
+       "self.output.mountOnNodes",
+       "nodes write side files, and this output is not mounted there: remove mountOnNodes, or "
+       "sideFiles",
+       ".output.sideFiles"},
       {"!has(self.output.volume) || has(self.volumes) && "
        "self.volumes.exists(v, v.name == self.output.volume)",
        "there is no volume of that name: write one of spec.volumes, or add it there",

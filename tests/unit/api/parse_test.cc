@@ -520,6 +520,8 @@ TEST(Stores, AnOutputInAStoreNeedsNoVolume) {
               HasSubstr("stands beside a store: keep one of the two"));
   EXPECT_THAT(said("output: {path: a}" + folders), HasSubstr("is required"));
   EXPECT_THAT(said("output: {store: none}" + folders), HasSubstr("there is no store \"none\""));
+  EXPECT_THAT(said("output: {store: bucket, sideFiles: Staged}" + folders),
+              HasSubstr("Staged keeps side files on the volume of the output"));
   EXPECT_THAT(said("output: {store: bucket, action: SummaryOnly}" + folders),
               HasSubstr("SummaryOnly leaves files"));
   EXPECT_THAT(said("arguments: ['--to=$(output)/x']\n  output: {store: bucket}" + folders),
