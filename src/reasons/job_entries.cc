@@ -40,6 +40,14 @@ constexpr Entry kEndsOfAJob[] = {
     {"NoRows", kEnd, "No `run()` returned a row, so there is no output to write.",
      "Return one element for each item. Set `output.action: SummaryOnly` if the script writes its "
      "results itself."},
+    {"SideFilesUnusable", kEnd,
+     "Two mini-batches have written a side file of the same name, or all of them together more "
+     "than are taken. With `output.sideFiles: Staged` each file counts with the one mini-batch "
+     "that wrote it, so none is appended to by another.",
+     "Give each mini-batch file names of its own, as with `mini_batch_context.minibatch_index`, "
+     "or return rows in place of lines that are appended. Then start over with `--overwrite`, on "
+     "a cluster with `output.ifExists: Overwrite`. `sideFiles: Direct` allows it, without a "
+     "promise."},
     {"ScriptUnusable", kEnd,
      "The entry script is missing, does not compile, or has no `run` that can be called. Or every "
      "process failed by an error of the script, such as a name that is not defined, before "
@@ -114,6 +122,12 @@ constexpr Entry kFailedAttempts[] = {
      "`run()` returned something that cannot become rows: not a list, tuple, array, Series or "
      "DataFrame, or a value in it that the format of the output does not know.",
      "Return one element for each item. The message names the row and the value."},
+    {"BadSideFile", kFailure,
+     "With `output.sideFiles: Staged`, `run()` left a side file that cannot count with its "
+     "attempt: it is still open for writing, a link, of a name that the job itself uses, or "
+     "there are too many.",
+     "The message names the file. Close it in `run()`, as `with open(...)` does, and give each "
+     "mini-batch files of its own."},
     {"ShortReturn", kFailure,
      "`run()` returned fewer elements than it got items. It is a failure with `shortReturn: Fail`, "
      "or where `errorThreshold` counts items.",

@@ -11,14 +11,14 @@ inline constexpr std::string_view kWords[] = {
     // How a job ends.
     "Complete", "Completed", "CompletedWithFailures", "ShutdownFailed", "ErrorThresholdExceeded",
     "AllowedFailedCountExceeded", "AllowedFailedPercentExceeded", "NothingSucceeded", "NoRows",
-    "ScriptUnusable", "InitFailed", "InitTimeout", "InputUnusable", "NoProgress",
-    "FirstTaskTimeout", "LedgerUnreadable", "Canceled", "DeadlineExceeded",
+    "SideFilesUnusable", "ScriptUnusable", "InitFailed", "InitTimeout", "InputUnusable",
+    "NoProgress", "FirstTaskTimeout", "LedgerUnreadable", "Canceled", "DeadlineExceeded",
     "StartupDeadlineExceeded", "NodeRestartLimitExceeded", "CoordinatorRestartLimitExceeded",
     "CoordinatorCannotStart", "OutputNotPublished", "JobFailed",
     // Why an attempt failed.
-    "Exception", "BadReturn", "ShortReturn", "RunTimeout", "OverheadTimeout", "ProcessEnded",
-    "OOMKilled", "LostTooOften", "InputChanged", "InputUnreadable", "Misfit", "SkippedRows",
-    "NoSpace", "ScriptMissing", "ScriptInvalid", "PythonTooOld",
+    "Exception", "BadReturn", "BadSideFile", "ShortReturn", "RunTimeout", "OverheadTimeout",
+    "ProcessEnded", "OOMKilled", "LostTooOften", "InputChanged", "InputUnreadable", "Misfit",
+    "SkippedRows", "NoSpace", "ScriptMissing", "ScriptInvalid", "PythonTooOld",
     // What the nodes of a job wait for, the worst first.
     "NamespaceTerminating", "NameTaken", "VolumeNotShared", "ConfigMapNotFound", "SecretNotFound",
     "PersistentVolumeClaimNotFound", "CodeChanged", "OutputTaken", "OldPods", "ImagePullBackOff",

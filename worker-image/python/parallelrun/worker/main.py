@@ -62,6 +62,7 @@ class Worker:
         self._encode = None
         self._profiler = None
         self._at_exit = None
+        self._side_files = None  # where they are staged
         self._owes = False  # the agent knows that something is left for the end
         self._cpu_ns = 0
         self._free = 0  # since when it waits for the next mini-batch
@@ -99,6 +100,8 @@ class Worker:
         return True
 
     def _load(self):
+        if self.process.staging:
+            self._stage_side_files()
         load = script.load
         if self.process.profiling:
             from parallelrun.worker.profiler import Profiler
@@ -114,8 +117,20 @@ class Worker:
                 _call(self.script.init)
             except BaseException as error:  # sys.exit() in init() is a failure too
                 raise script.init_failed(error, "init()", self.process) from None
+        if self._side_files is not None:
+            left = self._side_files.left_by("init()")
+            if left is not None:
+                raise Failure("InitFailed", left, fatal=True)
         if self._profiler is not None:
             self._profiler.catch_sigterm()  # the script may have caught it for itself
+
+    def _stage_side_files(self):
+        from parallelrun.worker.side_files import SideFiles
+
+        try:
+            self._side_files = SideFiles(self.process, self.page)
+        except OSError as error:
+            raise from_exception("InitFailed", error, self.process.root) from None
 
     def serve(self):
         """Runs mini-batches until the agent says stop."""
@@ -209,6 +224,8 @@ class Worker:
         """
         try:
             succeeded, rows, data = self._encode(returned, items, body)
+            if self._side_files is not None:
+                data = self._side_files.take(sequence) + data
         except Failure as failure:
             spent = (*spent, monotonic_ns() - ended)
             self.fail(sequence, body, ended - began, mark, failure, spent)
@@ -248,6 +265,8 @@ class Worker:
 
     def fail(self, sequence, body, run_ns, mark, failure, spent=UNMEASURED):
         """Logs and sends the failed attempt of the mini-batch of `body`."""
+        if self._side_files is not None:
+            self._side_files.discard()
         failure.output = output_range.since(mark)
         logs.append_error(self.process.error_log, work.describe(body), failure)
         cpu_ns, self._cpu_ns = self._cpu_ns, process_time_ns()
@@ -270,6 +289,12 @@ class Worker:
         error = self._at_exit.run()
         if error is not None:
             body = body or self._failed_at_end("atexit", error)
+        if self._side_files is not None:
+            left = self._side_files.left_by("shutdown()")
+            if left is not None:
+                failure = Failure("BadSideFile", left)
+                logs.append_error(self.process.error_log, "shutdown()", failure)
+                body = body or failure.to_json()
         self.send_waiting()
         self.channel.send(frames.STOPPED, body)
 

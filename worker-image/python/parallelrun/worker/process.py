@@ -30,6 +30,9 @@ class Process:
         self.name = start["process"]
         self.node = str(start["node"])
         self.output_folder = start["outputFolder"]
+        self.staging = start.get("staging", "")  # the folder of its side files, if they are staged
+        self.output_folders = start.get("outputFolders", [])  # that are there before the script
+        self.reserved_names = start.get("reservedNames", [])  # that the job itself uses there
         self.summary_only = start["outputAction"] == "SummaryOnly"
         self.output_format = start.get("outputFormat", "text")
         self.provenance = start.get("provenance", False)
