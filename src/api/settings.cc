@@ -132,12 +132,6 @@ std::string TrialOf(std::string_view plan_settings) {
   return chosen.substr(0, chosen.find(" (")) + " (" + kChosen + ")";
 }
 
-bool StagesSideFiles(std::string_view plan_settings) {
-  const json settings = ParseJson(plan_settings).value_or(nullptr);
-  return lenient::Text(lenient::At(settings, "output"), "sideFiles") ==
-         EnumWord(SideFiles::kStaged);
-}
-
 std::string ScriptSettings(std::string_view job) {
   return FieldsOf(job, {"entryScript", "arguments"});
 }

@@ -23,10 +23,6 @@ std::string PlanSettings(const Job& job, const std::map<std::string, std::string
 // "" where they take all.
 std::string TrialOf(std::string_view plan_settings);
 
-// Whether results of a run with these plan settings begin with what their attempt has written
-// beside its rows (output.sideFiles: Staged).
-bool StagesSideFiles(std::string_view plan_settings);
-
 // Canonical JSON of the entry script and its arguments; `job` is JSON text.
 std::string ScriptSettings(std::string_view job);
 

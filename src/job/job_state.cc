@@ -32,6 +32,8 @@ Status JobState::Apply(const Record& record, const Place& record_place, const Pl
     }
     Parts& parts = parts_[part->id];
     if (parts.fence != part->fence) parts = {part->fence, 0, {}};
+    // What is too long is told once the result is there.
+    if (stages_side_files_) (void)parts.side_files.RowsIn(part->rows, parts.places.empty());
     parts.bytes += rows.length;
     parts.places.push_back(rows);
   } else if (const auto* lost = std::get_if<LostRecord>(&record)) {
@@ -114,6 +116,7 @@ Status JobState::ApplyResult(const ResultRecord& result, const Place& rows) {
   if (batch->state != MiniBatch::State::kPending) {
     return Impossible("result", result.id, "it is settled already");
   }
+  if (stages_side_files_) TakeSideFiles(result);
   failed_fences_.erase(result.id);
   started_.erase(result.id);
   companies_.Forget(result.id);
@@ -139,6 +142,16 @@ Status JobState::ApplyResult(const ResultRecord& result, const Place& rows) {
     ++counts_.succeeded;
   }
   return {};
+}
+
+void JobState::TakeSideFiles(const ResultRecord& result) {
+  SideLine whole;
+  const auto parts = parts_.find(result.id);
+  const bool in_parts = parts != parts_.end() && parts->second.fence == result.fence;
+  SideLine& line = in_parts ? parts->second.side_files : whole;
+  (void)line.RowsIn(result.rows, !in_parts);
+  side_names_.Add(result.id, line.line().value_or(""));
+  line = {};
 }
 
 Status JobState::ApplySkipped(const SkippedRecord& skipped) {
@@ -223,6 +236,9 @@ Status JobState::ApplyAgain(const AgainRecord& again) {
     }
   }
   shutdowns_.Void({again.node, again.process}, again.results.size());
+  std::vector<BatchId> ids;
+  for (const AgainRecord::Result& one : again.results) ids.push_back(one.id);
+  side_names_.Void(ids);
   return {};
 }
 
@@ -277,6 +293,7 @@ void JobState::ApplySettings(const SettingsRecord& settings) {
                        std::string(settings.plan_settings),
                        std::string(settings.job),
                        settings.may_replace};
+  stages_side_files_ = StagesSideFiles(settings_->plan_settings);
   if (new_generation) StartGeneration();
 }
 

@@ -18,6 +18,7 @@
 #include "job/mini_batches.h"
 #include "job/records.h"
 #include "job/shutdowns.h"
+#include "job/side_list.h"
 
 namespace parallelrun::job {
 
@@ -64,6 +65,9 @@ class JobState {
   // The first line of the output; empty: none.
   const std::string& header() const { return header_; }
   bool plan_ended() const { return plan_ended_; }
+  // Results begin with the list of their side files.
+  bool stages_side_files() const { return stages_side_files_; }
+  const SideNames& side_names() const { return side_names_; }
   // How the columns of inputs are read, as JSON, by the input's index; the first record counts.
   const std::map<uint32_t, std::string>& types() const { return types_; }
   // No attempt of it counts any more.
@@ -103,6 +107,7 @@ class JobState {
   Status ApplyCompany(const CompanyRecord& company);
   Status ApplySkipped(const SkippedRecord& skipped);
   Status ApplyAgain(const AgainRecord& again);
+  void TakeSideFiles(const ResultRecord& result);
   uint32_t TakeSkipped(const ResultRecord& result, uint32_t items);
   void Split(BatchId id);
   void SettlePiece(BatchId id, bool succeeded);
@@ -118,6 +123,7 @@ class JobState {
     Fence fence;
     uint64_t bytes = 0;
     std::vector<Place> places;
+    SideLine side_files = {};
   };
 
   struct Skipped {
@@ -146,6 +152,8 @@ class JobState {
   Shutdowns shutdowns_;
   std::string header_;
   bool plan_ended_ = false;
+  bool stages_side_files_ = false;
+  SideNames side_names_;
   std::map<uint32_t, std::string> types_;
   std::optional<Settings> settings_;
   std::optional<Verdict> verdict_;

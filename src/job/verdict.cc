@@ -88,6 +88,9 @@ Verdict FailedFor(reasons::Reason reason, std::string message) {
 std::optional<Verdict> Decide(const JobState& state, const FailureRules& rules,
                               const NameItems& items) {
   const JobCounts& counts = state.counts();
+  if (!state.side_names().trouble().empty()) {
+    return FailedFor("SideFilesUnusable", state.side_names().trouble());
+  }
   const Losses losses = CountLosses(counts, rules);
   const int64_t items_allowed = rules.thresholds.error_threshold.value_or(-1);
   const int64_t batches_allowed = rules.thresholds.allowed_failed_count.value_or(-1);

@@ -322,9 +322,6 @@ TEST(Settings, OnlyWhatDecidesAMiniBatchId) {
   other.spec.output.side_files = SideFiles::kStaged;
   EXPECT_THAT(*Differences(PlanSettings(job, kFolders), PlanSettings(other, kFolders)),
               ElementsAre("spec.output.sideFiles: (none) -> \"Staged\""));
-  EXPECT_TRUE(StagesSideFiles(PlanSettings(other, kFolders)));
-  EXPECT_FALSE(StagesSideFiles(PlanSettings(job, kFolders)));
-  EXPECT_FALSE(StagesSideFiles("no JSON"));
   // What may be said anew is no part of it, so a ledger of before there was such a field fits too.
   other = job;
   other.spec.inputs[0].kind = InputKind::kTabular;
