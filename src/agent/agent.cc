@@ -283,11 +283,12 @@ void Agent::OnRegisterAnswer(const HttpResponse& response) {
     spdlog::error("{}", reply.error().message);
     return core_.OnCallFailed(CallKind::kRegister, CallFailure::kRefused, now);
   }
-  if (const Status linked = LinkOutputs(config_.work_folder, reply->job.output_folder);
-      !linked.ok()) {
-    // The script may not need it.
-    spdlog::warn("./outputs is not there: {}", linked.error().message);
-  }
+  // Where each process has an output folder of its own, there is none for all of them.
+  const JobSettings& job = reply->job;
+  const Status linked =
+      job.staging.empty() ? LinkOutputs(config_.work_folder, job.output_folder) : Status();
+  // The script may not need it.
+  if (!linked.ok()) spdlog::warn("./outputs is not there: {}", linked.error().message);
   // Paths are this node's own, and the same after each registration.
   PlaceSideInputs(SideInputFolder(config_.work_folder, config_.node), reply->job);
   registered_ = std::move(*reply);

@@ -21,6 +21,7 @@
 #include "job/gpu_slots.h"
 #include "job/node_messages.h"
 #include "job/pod_name.h"
+#include "job/side_list.h"
 
 namespace parallelrun::agent {
 namespace {
@@ -101,11 +102,27 @@ std::string RegisterBody(const std::string& run_id, uint32_t node, uint32_t proc
   return body.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+JobSettings ForProcess(const JobSettings& job, uint32_t process) {
+  JobSettings own = job;
+  if (job.staging.empty()) return own;
+  own.staging += "/" + ProcessName(process) + "-" + RandomHex(8);
+  own.output_folder = own.staging + "/out";
+  const std::string_view mark = job::kOutputMark;
+  for (std::string& argument : own.arguments) {
+    for (size_t at = argument.find(mark); at != std::string::npos; at = argument.find(mark, at)) {
+      argument.replace(at, mark.size(), own.output_folder);
+      at += own.output_folder.size();
+    }
+  }
+  return own;
+}
+
 std::string StartBody(const JobSettings& job, uint32_t node, uint32_t process) {
   Json body = ParseObject(job.worker).value_or(Json::object());
   for (const JobKey& key : JobKeys()) {
     if (key.start) body[key.name] = key.start(job);
   }
+  if (!job.staging.empty()) body["staging"] = job.staging;
   body.update(Json{{"release", kVersion},
                    {"process", ProcessName(process)},
                    {"node", node},

@@ -41,6 +41,8 @@ struct JobSettings {
   std::vector<std::string> arguments;
   std::string output_folder;
   std::string output_action;
+  // With output.sideFiles: Staged the folder of all that processes write there; else empty.
+  std::string staging = {};
   std::string logging_level;
   std::vector<std::pair<std::string, std::string>> environment;
   std::string python;
@@ -68,6 +70,10 @@ Result<JobSettings> ParseJobSettings(std::string_view json);
 Result<RegisterReply> ParseRegisterReply(std::string_view json);
 // `processes` is 0 before the first answer has told it.
 std::string RegisterBody(const std::string& run_id, uint32_t node, uint32_t processes);
+
+// The job as a process hears it: with staged side files it has an output folder of its own, which
+// no other process ever gets.
+JobSettings ForProcess(const JobSettings& job, uint32_t process);
 
 // The body of the start frame (docs/worker-protocol.md).
 std::string StartBody(const JobSettings& job, uint32_t node, uint32_t process);

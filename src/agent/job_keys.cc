@@ -105,6 +105,11 @@ const std::vector<JobKey>& JobKeys() {
       {"arguments", ReadArguments, [](const JobSettings& job) { return Json(job.arguments); }},
       PassedOn("outputFolder", &JobSettings::output_folder),
       PassedOn("outputAction", &JobSettings::output_action),
+      {"staging",
+       [](Members& in, const char* key, JobSettings& job, Registration& registration) {
+         job.staging = in.TextOr(key, "");
+         registration.staged = !job.staging.empty();
+       }},
       PassedOn("loggingLevel", &JobSettings::logging_level),
       {"environment", ReadEnvironment},
       {"python", ReadPython},

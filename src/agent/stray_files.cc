@@ -13,9 +13,10 @@ namespace {
 
 constexpr size_t kMaxLooked = 100'000;  // of all entries
 
-// What we make there, and what Python does.
+// What we make there, and what Python does. The link `outputs` is no file; a folder of that name,
+// which a script makes where there is no such link, is its own.
 bool IsOurs(const std::string& name, bool top) {
-  return name == "__pycache__" || (top && (name == "logs" || name == "outputs"));
+  return name == "__pycache__" || (top && name == "logs");
 }
 
 bool MayBeLeftOut(const Error& error) {

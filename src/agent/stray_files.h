@@ -21,8 +21,8 @@ class StrayFiles {
     size_t count = 0;
     std::vector<std::string> first;  // relative to the folder, in the order of names; printable
   };
-  // What is new now: but for `logs`, `outputs` and what Python puts there. Nothing where it is not
-  // known what was there at first, and no more than what can be looked at.
+  // What is new now: but for `logs`, the link `outputs` and what Python puts there. Nothing where
+  // it is not known what was there at first, and no more than what can be looked at.
   Found Look() const;
 
  private:

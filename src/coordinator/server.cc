@@ -300,7 +300,8 @@ void CoordinatorServer::Stop() {
                                                                    : spdlog::level::err;
   if (!end_.over()) spdlog::log(level, "this epoch ends: {}", end_.because());
   planning_.Stop();
-  if (const std::string stray = calls_.stray().Words(); !stray.empty()) Warn(stray);
+  const std::string stray = calls_.stray().Words(!state_.stages_side_files());
+  if (!stray.empty()) Warn(stray);
   WriteOverview();
   LogRefusals();
 }

@@ -15,15 +15,15 @@ void StrayNames::Add(std::string_view name) {
   if (first_.size() > kMostNamed) first_.erase(std::prev(first_.end()));
 }
 
-std::string StrayNames::Words() const {
+std::string StrayNames::Words(bool linked) const {
   if (count_ == 0) return "";
   const uint64_t more = count_ - std::min<uint64_t>(count_, first_.size());
   return fmt::format(
       "the script wrote {} into its working folder, a copy of the code that goes with the node: "
-      "{}{}. What is to stay belongs into the output folder: ./outputs, or the path that $(output) "
-      "in an argument stands for",
+      "{}{}. What is to stay belongs into the output folder: {}the path that $(output) in an "
+      "argument stands for",
       CountOf(count_, "file"), fmt::join(first_, ", "),
-      more > 0 ? fmt::format(" and {} more", more) : "");
+      more > 0 ? fmt::format(" and {} more", more) : "", linked ? "./outputs, or " : "");
 }
 
 }  // namespace parallelrun::coordinator

@@ -16,8 +16,9 @@ class StrayNames {
   void Count(uint64_t files) { count_ += files < kMost ? files : kMost; }
   void Add(std::string_view name);
 
-  // For people, with where such files belong; "": there are none.
-  std::string Words() const;
+  // For people, with where such files belong; "": there are none. `linked`: ./outputs is a link to
+  // the output folder.
+  std::string Words(bool linked = true) const;
 
  private:
   static constexpr uint64_t kMost = 1'000'000;  // that a node can have found

@@ -187,6 +187,15 @@ def test_without_staging_nothing_stands_in_front(launch):
     assert agent.result().data == b"row\n"
 
 
+def test_a_folder_named_outputs_is_explained(staged):
+    agent = staged("open('outputs/a.txt', 'w')")
+    agent.ready()
+    agent.run_files()
+    assert (
+        "With output.sideFiles: Staged there is no ./outputs" in agent.failed().failure["message"]
+    )
+
+
 def test_an_output_folder_that_cannot_be_made_is_said(staged, launch):
     launch.write("staged", "a file")
     failure = staged("pass").init_failure()

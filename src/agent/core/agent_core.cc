@@ -328,7 +328,8 @@ Answered AgentCore::TakeAnswer(uint32_t process, uint64_t sequence, Instant now)
 
 bool AgentCore::OnResult(uint32_t process, const ResultAnswer& answer, Instant now) {
   const auto key = processes_.Answerable(process, answer.sequence);
-  if (!key || !WholeRows(held_.At(*key).rows, answer, session_.terms().rows)) return false;
+  const Registration& terms = session_.terms();
+  if (!key || !WholeRows(held_.At(*key).rows, answer, terms.rows, terms.staged)) return false;
   const Answered answered = TakeAnswer(process, answer.sequence, now);
   if (held_.At(*key).refused) return held_.Forget(*key), true;
   held_.AddRows(*key, answer.rows);

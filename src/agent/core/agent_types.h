@@ -44,6 +44,7 @@ struct Registration {
   bool speculation = true;  // false: run() must have ended when its lease has
   bool async = false;       // the script keeps several mini-batches in flight
   Rows rows = Rows::kLines;
+  bool staged = false;  // in front of the rows stands the list of their side files
 };
 
 // Process numbers that one incarnation may use (docs/coordinator-api.md).

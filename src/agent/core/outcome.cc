@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "job/side_list.h"
 #include "parquet/row_group.h"
 #include "reasons/reason.h"
 
@@ -35,6 +36,17 @@ FailedAnswer TimedOut(const Overdue& overdue) {
       overdue.cause == job::Cause::kRunTimeout ? Reason("RunTimeout") : Reason("OverheadTimeout");
   answer.message = overdue.message;
   return answer;
+}
+
+// False: what is received in these two pieces does not begin with a list of side files.
+bool TakeSideList(std::string_view& parts, std::string_view& rest) {
+  job::SideLine line;
+  for (std::string_view* const piece : {&parts, &rest}) {
+    const Result<std::string_view> left = line.RowsIn(*piece, piece == &parts);
+    if (!left.ok()) return false;
+    *piece = *left;
+  }
+  return line.line() && job::ParseSideList(*line.line()).ok();
 }
 
 }  // namespace
@@ -77,16 +89,18 @@ Outcome OfDeath(uint32_t node, uint32_t process, const Ended& ended, const Orpha
   return Failed(std::move(answer), orphan.elapsed);
 }
 
-bool WholeRows(std::string_view parts, const ResultAnswer& answer, Rows rows) {
-  const std::string_view last = answer.rows.empty() ? parts : answer.rows;
+bool WholeRows(std::string_view parts, const ResultAnswer& answer, Rows rows, bool staged) {
+  std::string_view rest = answer.rows;
+  if (staged && !TakeSideList(parts, rest)) return false;
+  const std::string_view last = rest.empty() ? parts : rest;
   if (rows == Rows::kNone) return last.empty();
   if (rows == Rows::kRowGroup) {
     if (answer.row_count == 0) return last.empty();
-    return parquet::IsRowGroup({parts, answer.rows}, answer.row_count);
+    return parquet::IsRowGroup({parts, rest}, answer.row_count);
   }
   if (!last.empty() && last.back() != '\n') return false;
   size_t ends = 0;
-  for (const std::string_view lines : {parts, answer.rows}) {
+  for (const std::string_view lines : {parts, rest}) {
     ends += static_cast<size_t>(std::count(lines.begin(), lines.end(), '\n'));
     if (answer.row_count <= ends) return true;
   }

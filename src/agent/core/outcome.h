@@ -35,8 +35,8 @@ Outcome OfDeath(uint32_t node, uint32_t process, const Ended& ended, const Orpha
                 const std::string& words, const job::OutputRanges& output);
 
 // Whether the rows of a result are what they must be: in the output others stand before and behind
-// them. `parts` came before the answer.
-bool WholeRows(std::string_view parts, const ResultAnswer& answer, Rows rows);
+// them. `parts` came before the answer. `staged`: a list of side files stands in front.
+bool WholeRows(std::string_view parts, const ResultAnswer& answer, Rows rows, bool staged = false);
 
 // Where a process of that node writes, below the folder of logs.
 std::string StderrLog(uint32_t node, uint32_t process);

@@ -159,7 +159,8 @@ void NodeProcesses::StartProcess(const WorkerAction& action) {
         "sees them all; lower processCountPerNode, or have the script choose one",
         ProcessName(number), *gpu.count);
   }
-  spec.environment = WorkerEnvironment(OwnEnvironment(), registered_.job, config_.python_path, gpu);
+  const JobSettings job = ForProcess(registered_.job, number);
+  spec.environment = WorkerEnvironment(OwnEnvironment(), job, config_.python_path, gpu);
   spec.work_folder = config_.work_folder;
   spec.stdout_path = logs + "stdout/" + own + ".stdout.txt";
   spec.stderr_path = logs + "stderr/" + own + ".stderr.txt";
@@ -186,8 +187,7 @@ void NodeProcesses::StartProcess(const WorkerAction& action) {
     });
     return;
   }
-  AppendFrame((*process)->out(), FrameType::kStart,
-              StartBody(registered_.job, config_.node, number));
+  AppendFrame((*process)->out(), FrameType::kStart, StartBody(job, config_.node, number));
   mini_batches_.log().Open(number, (*process)->pid());
   if (monitor_) monitor_->SetProcess(ProcessName(number), (*process)->pid());
   processes_.emplace(number, std::move(*process));

@@ -122,7 +122,7 @@ class Node(threading.Thread):
         identity = {"runId": self._run_id} if self._run_id else {}
         heard = self._say(
             "register",
-            protocol=7,
+            protocol=8,
             processes=self._work.processes,
             host=f"node-{self._index}",
             pid=1,

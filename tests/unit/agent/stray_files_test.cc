@@ -28,6 +28,15 @@ TEST(StrayFiles, WhatIsOfTheCodeOrOursIsNone) {
   EXPECT_THAT(stray.Look().first, IsEmpty());
 }
 
+// With staged side files there is no such link: what is written there goes with the node.
+TEST(StrayFiles, AFolderNamedOutputsIsTheScripts) {
+  const TempFolder folder;
+  folder.Write("score.py", "x");
+  const StrayFiles stray(DiskFiles(), folder.path());
+  folder.Write("outputs/a.csv", "x");
+  EXPECT_THAT(stray.Look().first, ElementsAre("outputs/a.csv"));
+}
+
 TEST(StrayFiles, TheFirstAreNamed) {
   const TempFolder folder;
   folder.Write("score.py", "x");

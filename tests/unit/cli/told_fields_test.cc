@@ -13,6 +13,7 @@
 #include "agent/job_keys.h"
 #include "api/fields/walk.h"
 #include "coordinator/start/config.h"
+#include "coordinator/start/layout.h"
 #include "tests/support/source_folder.h"
 
 namespace parallelrun::cli {
@@ -39,7 +40,9 @@ std::string WorkerSources() {
 }
 
 TEST(ToldFields, AgentsReadWhatCoordinatorsTell) {
-  const Result<std::string> text = coordinator::AgentJob(coordinator::CoordinatorConfig(), {});
+  coordinator::JobLayout layout;
+  layout.staging_folder = "/out/staged";  // without side files that are staged it is not told
+  const Result<std::string> text = coordinator::AgentJob(coordinator::CoordinatorConfig(), layout);
   ASSERT_TRUE(text.ok()) << text.error().message;
   std::set<std::string> told;
   const json job = json::parse(*text);

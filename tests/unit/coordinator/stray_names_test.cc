@@ -21,6 +21,7 @@ TEST(StrayNames, TheFirstOfAllNodesAreNamed) {
   EXPECT_THAT(stray.Words(), HasSubstr("5 files"));
   EXPECT_THAT(stray.Words(), HasSubstr(": a.csv, b.csv, c.csv and 2 more. "));
   EXPECT_THAT(stray.Words(), HasSubstr("./outputs, or the path that $(output)"));
+  EXPECT_THAT(stray.Words(false), HasSubstr("into the output folder: the path that $(output)"));
 }
 
 TEST(StrayNames, WhatANodeSaysIsBounded) {

@@ -62,6 +62,32 @@ TEST(Outcome, RowsAreLinesThatEndAndAsManyAsSaid) {
   EXPECT_FALSE(WholeRows("a", answer, Rows::kLines));
 }
 
+// In front of the rows, whatever these are, and no matter where the parts end.
+TEST(Outcome, WithStagedSideFilesTheirListStandsInFront) {
+  const std::string list =
+      R"({"folder":"process000-1f/3","files":[["a.txt",3,")" + std::string(64, '0') + "\"]]}\n";
+  for (const std::string& front : {std::string("{}\n"), list}) {
+    for (const std::string& rows : {std::string(), std::string("a\nb\n")}) {
+      const std::string all = front + rows;
+      ResultAnswer answer;
+      answer.row_count = rows.empty() ? 0 : 2;
+      for (size_t cut = 0; cut <= all.size(); ++cut) {
+        answer.rows = std::string_view(all).substr(cut);
+        EXPECT_TRUE(WholeRows(all.substr(0, cut), answer, Rows::kLines, true)) << cut;
+        EXPECT_EQ(WholeRows(all.substr(0, cut), answer, Rows::kNone, true), rows.empty()) << cut;
+      }
+    }
+  }
+  ResultAnswer answer;
+  for (const char* wrong : {"", "a\n", "{}", "{\"folder\":\"..\"}\n", "{}\na"}) {
+    answer.rows = wrong;
+    EXPECT_FALSE(WholeRows("", answer, Rows::kLines, true)) << wrong;
+  }
+  answer.rows = "{}\na\n";
+  answer.row_count = 2;
+  EXPECT_FALSE(WholeRows("", answer, Rows::kLines, true)) << "the list is no row";
+}
+
 TEST(Outcome, RowsOfParquetAreOneRowGroupOfAsManyAsSaid) {
   ResultAnswer answer;
   answer.row_count = 2;

@@ -18,6 +18,7 @@
 #include "base/time.h"
 #include "base/version.h"
 #include "job/node_messages.h"
+#include "job/side_list.h"
 #include "tests/support/disk_files.h"
 #include "tests/support/fault_files.h"
 #include "tests/support/temp_folder.h"
@@ -450,6 +451,32 @@ TEST(AgentConfigTest, TheStartFrameStaysAsItIs) {
             R"("process":"process012","release":")" +
                 std::string(kVersion) +
                 R"(","runId":"ns.job","shortReturn":"Fail","stackSignal":60})");
+}
+
+TEST(AgentConfigTest, WithStagedSideFilesEachProcessHasAnOutputFolderOfItsOwn) {
+  const Result<RegisterReply> reply = ParseRegisterReply(ReplyWith(
+      R"(, "staging": "/out/.parallelrun-staged-9f", "worker": {"outputFolders": ["a"]})"));
+  ASSERT_TRUE(reply.ok()) << reply.error().message;
+  EXPECT_TRUE(reply->registration.staged);
+  JobSettings job = reply->job;
+  job.arguments = {"--to=" + std::string(job::kOutputMark) + "/a", std::string(job::kOutputMark),
+                   "/out"};
+  const JobSettings own = ForProcess(job, 12);
+  EXPECT_TRUE(own.staging.starts_with("/out/.parallelrun-staged-9f/process012-")) << own.staging;
+  EXPECT_EQ(own.output_folder, own.staging + "/out");
+  EXPECT_THAT(own.arguments, ::testing::ElementsAre("--to=" + own.output_folder + "/a",
+                                                    own.output_folder, "/out"));
+  EXPECT_NE(ForProcess(job, 12).staging, own.staging) << "one that is started again";
+  const auto start = nlohmann::json::parse(StartBody(own, 3, 12));
+  EXPECT_EQ(start.at("staging"), own.staging);
+  EXPECT_EQ(start.at("outputFolder"), own.output_folder);
+  EXPECT_EQ(start.at("outputFolders").at(0), "a");
+  EXPECT_THAT(WorkerEnvironment({}, own, "/package", {}),
+              Contains("AZUREML_BI_OUTPUT_PATH=" + own.output_folder));
+
+  const Result<RegisterReply> direct = ParseRegisterReply(ReplyWith(""));
+  EXPECT_FALSE(direct->registration.staged);
+  EXPECT_EQ(ForProcess(direct->job, 12).output_folder, "/out");
 }
 
 TEST(AgentConfigTest, OptionsOfTheJob) {

@@ -85,6 +85,13 @@ def _own_folder(error, root):
     folder = relative(os.path.abspath(name), root).split(os.sep)[0]
     if folder not in ("outputs", "logs"):
         return ""
+    from parallelrun.worker import process
+
+    if folder == "outputs" and process.current is not None and process.current.staging:
+        return (
+            " With output.sideFiles: Staged there is no ./outputs: write to the folder that "
+            "$(output) in an argument stands for."
+        )
     return (
         f" While a job runs, ./{folder} is its own folder, and not the one of the code: what the "
         "script reads belongs into another folder, as ./model."
