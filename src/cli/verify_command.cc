@@ -17,7 +17,9 @@
 #include "cli/run/local_run.h"
 #include "cli/run/quick_output.h"
 #include "ledger/ledger.h"
+#include "output/listed_files.h"
 #include "output/output_file.h"
+#include "output/own_places.h"
 #include "store/s3/s3_store.h"
 
 namespace parallelrun::cli {
@@ -122,6 +124,24 @@ int NoLedger(const std::string& path) {
   return kExitUsage;
 }
 
+// Those that the list of the output names.
+int PrintSideFiles(const Files& files, const std::string& output) {
+  const Result<output::ListedFiles> found = output::CheckListedFiles(files, output);
+  if (!found.ok()) {
+    fmt::print(stderr, "{}\n", found.error().message);
+    return kExitFailed;
+  }
+  if (found->damaged == 0) {
+    fmt::print("whole: {} ({})\n", CountOf(found->files, "side file"),
+               CountOf(found->bytes, "byte"));
+    return kExitOk;
+  }
+  const uint64_t more = found->damaged - 1;
+  fmt::print("damaged: the side file {}{}; put it back, or start over with --overwrite\n",
+             found->first, more > 0 ? fmt::format(", and {} more", more) : "");
+  return kExitFailed;
+}
+
 }  // namespace
 
 int PrintOutput(const Files& files, const std::string& state_folder, const job::JobState& state) {
@@ -135,10 +155,11 @@ int PrintOutput(const Files& files, const std::string& state_folder, const job::
   }
   if (damage->empty()) {
     const std::string trial = state.settings() ? api::TrialOf(state.settings()->plan_settings) : "";
+    const char* const line = path.ends_with(output::kSideListName) ? "side file" : "row";
     fmt::print("whole: {} ({}, {}){}\n", Printable(path, 1000),
-               CountOf(state.published()->rows, "row"), CountOf(state.published()->bytes, "byte"),
+               CountOf(state.published()->rows, line), CountOf(state.published()->bytes, "byte"),
                trial.empty() ? "" : ", of a trial on " + trial);
-    return kExitOk;
+    return state.stages_side_files() ? PrintSideFiles(files, path) : kExitOk;
   }
   fmt::print("damaged: {} {}; the job's command with --resume publishes it again\n",
              Printable(path, 1000), *damage);

@@ -83,6 +83,10 @@ std::string EndWork::Work(RunEnd::Do step, const std::optional<Waits::Times>& wa
     case RunEnd::Do::kRemoveToken:
       if (of_.ledger.token_path().empty()) break;
       tell(ledger::RemoveToken(of_.files, of_.ledger.token_path()));
+      // What counts is in its place; the rest is of attempts that do not.
+      if (of_.options.publish.staged && of_.state.published()) {
+        tell(output::RemoveStaged(of_.files, of_.options.output_folder, of_.ledger.run_id()));
+      }
       break;
     case RunEnd::Do::kGiveBack: tell(of_.options.give_back()); break;
     case RunEnd::Do::kSendLogs: {

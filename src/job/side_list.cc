@@ -69,6 +69,18 @@ bool ReadFile(const Json& value, SideFile& file) {
   return LeadsBelow(file.name) && ReadDigest(value[2].get_ref<const std::string&>(), file.sha256);
 }
 
+// In place of the mini-batch that a name is of.
+constexpr BatchId kFolder = UINT64_MAX;
+
+std::string FileAndFolder(std::string_view name, BatchId file, BatchId folder) {
+  return fmt::format(
+      "{} is a side file of mini-batch {}, and the folder of another one (seen with mini-batch "
+      "{}): "
+      "give the two names that can stand side by side, and start over with --overwrite "
+      "(output.ifExists: Overwrite)",
+      Printable(name, kShown), MiniBatchText(file), MiniBatchText(folder));
+}
+
 }  // namespace
 
 Result<SideList> ParseSideList(std::string_view line) {
@@ -116,12 +128,18 @@ void SideNames::Add(BatchId id, std::string_view line, size_t most) {
     return Fail(fmt::format("mini-batch {}: {}", MiniBatchText(id), list.error().message));
   }
   for (const SideFile& file : list->files) {
-    const auto [owner, is_new] =
-        owners_.try_emplace(XXH3_64bits(file.name.data(), file.name.size()), id);
-    if (!is_new && owner->second != id) {
+    for (size_t slash = file.name.find('/'); slash != std::string::npos;
+         slash = file.name.find('/', slash + 1)) {
+      const std::string_view folder = std::string_view(file.name).substr(0, slash);
+      const BatchId owner = Take(folder, kFolder);
+      if (owner != kFolder) return Fail(FileAndFolder(folder, owner, id));
+    }
+    const BatchId owner = Take(file.name, id);
+    if (owner == kFolder) return Fail(FileAndFolder(file.name, id, id));
+    if (owner != id) {
       return Fail(fmt::format("the mini-batches {} and {} have both written the side file {}. {}",
-                              MiniBatchText(owner->second), MiniBatchText(id),
-                              Printable(file.name, kShown), kOneOwner));
+                              MiniBatchText(owner), MiniBatchText(id), Printable(file.name, kShown),
+                              kOneOwner));
     }
     if (owners_.size() > most) {
       return Fail(
@@ -131,6 +149,10 @@ void SideNames::Add(BatchId id, std::string_view line, size_t most) {
                       most, MiniBatchText(id)));
     }
   }
+}
+
+BatchId SideNames::Take(std::string_view name, BatchId id) {
+  return owners_.try_emplace(XXH3_64bits(name.data(), name.size()), id).first->second;
 }
 
 void SideNames::Void(const std::vector<BatchId>& ids) {

@@ -59,11 +59,11 @@ class SideLine {
   bool too_long_ = false;
 };
 
-// Which mini-batch has written each side file of a job. Digests of names, 16 bytes and what a map
-// takes for each.
+// Which mini-batch has written each side file of a job, and which names are folders of others.
+// Digests of names, 16 bytes and what a map takes for each.
 class SideNames {
  public:
-  static constexpr size_t kMost = 1'000'000;
+  static constexpr size_t kMost = 1'000'000;  // files and folders
 
   // Those of a result, as the line in front of its rows says.
   void Add(BatchId id, std::string_view line, size_t most = kMost);
@@ -73,6 +73,8 @@ class SideNames {
   const std::string& trouble() const { return trouble_; }
 
  private:
+  // Whose the name is now: it stays with the first one.
+  BatchId Take(std::string_view name, BatchId id);
   void Fail(std::string why);
 
   std::unordered_map<uint64_t, BatchId> owners_;

@@ -23,7 +23,7 @@ namespace parallelrun::ledger {
 
 struct LedgerOptions {
   std::string state_folder;   // absolute; made if missing
-  std::string output_folder;  // with output_file: where the token goes; empty with SummaryOnly
+  std::string output_folder;  // with output_file: where the token goes; empty: none is published
   std::string output_file;
   uint64_t nonce = 0;       // random: the owner of this epoch's log
   uint64_t new_run_id = 0;  // random: used when the state folder is first used

@@ -324,9 +324,10 @@ Status ReleaseOutput(Files& files, const HeldOutput& held) {
 }
 
 Status RemoveLeftBeside(Files& files, const std::string& state_folder,
-                        const std::string& output_folder, const std::string& output_file) {
-  if (!output_file.empty()) {
-    const Status removed = ledger::RemoveTokens(files, state_folder, output_folder, output_file,
+                        const std::string& output_folder, const std::string& output_file,
+                        const std::string& published) {
+  if (!published.empty()) {
+    const Status removed = ledger::RemoveTokens(files, state_folder, output_folder, published,
                                                 std::numeric_limits<uint32_t>::max());
     if (!removed.ok()) return removed;
   }

@@ -85,8 +85,10 @@ Result<bool> IsClaimedBy(const Files& files, const std::string& output_folder,
 Status ReleaseOutput(Files& files, const HeldOutput& held);
 
 // Removes what coordinators of this state folder have left beside the output, claim and tokens. For
-// whoever knows that none is at work any more.
+// whoever knows that none is at work any more. `published` is the name of what is published there,
+// "" where nothing is: with SummaryOnly there may be such although the folder is what is claimed.
 Status RemoveLeftBeside(Files& files, const std::string& state_folder,
-                        const std::string& output_folder, const std::string& output_file);
+                        const std::string& output_folder, const std::string& output_file,
+                        const std::string& published);
 
 }  // namespace parallelrun::output

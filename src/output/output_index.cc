@@ -12,7 +12,16 @@ namespace {
 
 constexpr std::string_view kIndexHead = "{\"parallelrunIndex\":1,";
 
+std::string FactsOf(const job::SideFile& file) {
+  return fmt::format(R"("name":{},"bytes":{},"sha256":"{}")", JsonText(file.name), file.bytes,
+                     Hex(file.sha256));
+}
+
 }  // namespace
+
+std::string SideFileLine(const job::SideFile& file, job::BatchId id) {
+  return fmt::format("{{{},\"miniBatch\":{}}}\n", FactsOf(file), id);
+}
 
 std::string IndexNameOf(const std::string& output) { return output + ".index.jsonl"; }
 
@@ -35,19 +44,26 @@ void OutputIndex::Add(std::string_view bytes) {
 }
 
 Status OutputIndex::EndMiniBatch(uint64_t rows, uint32_t count,
-                                 const std::vector<plan::PlannedItem>& planned) {
+                                 const std::vector<plan::PlannedItem>& planned,
+                                 const std::vector<job::SideFile>& files) {
   inside_ = false;
   ++batches_;
+  rows_ += rows;
   std::string paths;
   for (const plan::PlannedItem& item : planned) {
     if (!item.path.empty()) paths += (paths.empty() ? "" : ",") + JsonText(item.path);
   }
+  std::string listed;
+  for (const job::SideFile& file : files) {
+    listed += (listed.empty() ? "{" : ",{") + FactsOf(file) + "}";
+  }
+  if (!files.empty()) listed = R"(,"files":[)" + listed + "]";
   const uint64_t first = planned.empty() ? 0 : planned.front().first_item;
   return put_(fmt::format(
       R"({{"miniBatch":{},"offset":{},"bytes":{},"rows":{},"sha256":"{}","firstItem":{},"items":{},)"
-      R"("paths":[{}]}})"
+      R"("paths":[{}]{}}})"
       "\n",
-      id_, begin_, offset_ - begin_, rows, Hex(digest_.Finish()), first, count, paths));
+      id_, begin_, offset_ - begin_, rows, Hex(digest_.Finish()), first, count, paths, listed));
 }
 
 Status OutputIndex::End(const job::Published& output) {

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "job/job_state.h"
+#include "job/side_list.h"
 #include "output/output_file.h"
 #include "plan/plan_store.h"
 
@@ -29,9 +30,13 @@ class OutputIndex {
   void BeginMiniBatch(job::BatchId id);
   // The next bytes of the output, whoever's they are.
   void Add(std::string_view bytes);
-  // `items` are those of the mini-batch: `count` of them, as `planned` names them.
-  Status EndMiniBatch(uint64_t rows, uint32_t count, const std::vector<plan::PlannedItem>& planned);
+  // `items` are those of the mini-batch: `count` of them, as `planned` names them. `files`: what it
+  // has written beside its rows, where that is published with them.
+  Status EndMiniBatch(uint64_t rows, uint32_t count, const std::vector<plan::PlannedItem>& planned,
+                      const std::vector<job::SideFile>& files = {});
   Status End(const job::Published& output);
+
+  uint64_t rows() const { return rows_; }  // of all mini-batches so far
 
   // Whether a file that begins so is the index of an output, and not somebody's.
   static bool IsIndex(std::string_view begin);
@@ -43,8 +48,12 @@ class OutputIndex {
   uint64_t offset_ = 0;  // of the next byte
   uint64_t begin_ = 0;   // of the mini-batch
   uint64_t batches_ = 0;
+  uint64_t rows_ = 0;
   Sha256 digest_;
 };
+
+// A line of the list of side files, where that is the output: what one is, and whose.
+std::string SideFileLine(const job::SideFile& file, job::BatchId id);
 
 // The name of an output's index, beside it.
 std::string IndexNameOf(const std::string& output);

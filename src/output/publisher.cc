@@ -3,10 +3,8 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
-#include <functional>
+#include <iterator>
 #include <memory>
-#include <optional>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -25,8 +23,7 @@ namespace {
 
 constexpr size_t kOutputBlock = size_t{1} << 20;
 constexpr uint64_t kSpareBytes = uint64_t{1} << 20;  // left free behind the output
-constexpr uint32_t kHeadPiece = uint32_t{64} << 10;
-constexpr uint64_t kIndexLine = 256;  // about what one takes; room is not promised
+constexpr uint64_t kIndexLine = 256;                 // about what one takes; room is not promised
 
 // What a mini-batch's rows do not fit is told with its number.
 Status Numbered(job::BatchId id, const Status& why) {
@@ -58,94 +55,32 @@ class Blocks {
   uint64_t size_ = 0;
 };
 
-// Reads rows of the ledger, neighbours in one read: in mini-batch order most rows lie close
-// together.
-class RowReader {
- public:
-  explicit RowReader(const ledger::Ledger& ledger) : ledger_(ledger) {}
-  Result<std::string_view> Read(const job::Place& place) {
-    const bool inside = place.epoch == window_.epoch && place.offset >= window_.offset &&
-                        place.offset + place.length <= window_.offset + bytes_.size();
-    if (!inside) {
-      const auto length = std::max<size_t>(place.length, std::min(kOutputBlock, size_t{64} << 10));
-      // A window near the end of a log is cut short by the ledger; only our rows must be there.
-      Result<std::string> read =
-          ledger_.Read({place.epoch, place.offset, static_cast<uint32_t>(length)});
-      if (!read.ok() && length > place.length) read = ledger_.Read(place);
-      if (!read.ok()) return read.error();
-      bytes_ = std::move(*read);
-      window_ = place;
-      if (bytes_.size() < place.length) {
-        return Error{Code::kCorrupt,
-                     fmt::format("the ledger of epoch {} ends within rows at offset {}",
-                                 place.epoch, place.offset)};
-      }
-    }
-    return std::string_view(bytes_).substr(place.offset - window_.offset, place.length);
-  }
-
- private:
-  const ledger::Ledger& ledger_;
-  job::Place window_;
-  std::string bytes_;
-};
-
-// The succeeded mini-batches in the order of the output. Memory: none in their own order, else 4
-// bytes each.
-class Succession {
- public:
-  Succession(const job::JobState& state, RowOrder order) : state_(state) {
-    if (order == RowOrder::kMiniBatch) return;
-    sorted_.emplace().reserve(state.counts().succeeded);
-    for (uint32_t id = 0; id < state.batches().size(); ++id) {
-      if (Succeeded(id)) sorted_->push_back(id);
-    }
-    std::sort(sorted_->begin(), sorted_->end(), [&state](uint32_t a, uint32_t b) {
-      const job::Place x = state.batches().RowsOf(a);
-      const job::Place y = state.batches().RowsOf(b);
-      return std::tie(x.epoch, x.offset) < std::tie(y.epoch, y.offset);
-    });
-  }
-
-  // Calls `visit(id, parts)` with the rows of each, up to the first error; it may have none.
-  template <typename Visit>
-  Status Each(Visit visit) const {
-    const size_t count = sorted_ ? sorted_->size() : state_.batches().size();
-    std::vector<job::JobState::RowsPart> parts;  // few
-    for (size_t i = 0; i < count; ++i) {
-      const job::BatchId id = sorted_ ? (*sorted_)[i] : i;
-      if (!Succeeded(id)) continue;
-      parts.clear();
-      state_.AppendRows(id, parts);
-      if (Status visited = visit(id, parts); !visited.ok()) return visited;
-    }
-    return {};
-  }
-
- private:
-  bool Succeeded(job::BatchId id) const {
-    return state_.StateOf(id) == job::MiniBatch::State::kSucceeded;
-  }
-
-  const job::JobState& state_;
-  std::optional<std::vector<uint32_t>> sorted_;  // ids of whole mini-batches: below 2³²
-};
+// What of a part of a result's rows are rows, and no list of side files.
+Result<std::string_view> RowsIn(const job::JobState& state, job::SideLine& side_files,
+                                std::string_view bytes, bool first) {
+  return state.stages_side_files() ? side_files.RowsIn(bytes, first) : bytes;
+}
 
 // The columns of the first mini-batch of the input that has rows; none where none has.
 Result<std::vector<std::string>> FirstColumns(const ledger::Ledger& ledger,
                                               const job::JobState& state) {
   std::vector<job::JobState::RowsPart> parts;
-  for (job::BatchId id = 0; id < state.batches().size() && parts.empty(); ++id) {
+  job::SideLine side_files;
+  for (job::BatchId id = 0; id < state.batches().size(); ++id) {
+    parts.clear();
     state.AppendRows(id, parts);
-  }
-  std::string begin;
-  for (const job::JobState::RowsPart& part : parts) {
-    const Result<std::string> rows = ledger.Read(part.place);
-    if (!rows.ok()) return rows.error();
-    begin += *rows;
-    const auto named = NamedColumns(begin);
-    if (!named.ok()) return named.error();
-    if (*named) return **named;
+    std::string begin;
+    for (const job::JobState::RowsPart& part : parts) {
+      const Result<std::string> rows = ledger.Read(part.place);
+      if (!rows.ok()) return rows.error();
+      const auto own = RowsIn(state, side_files, *rows, part.first);
+      if (!own.ok()) return own.error();
+      if (part.first) begin.clear();
+      begin += *own;
+      const auto named = NamedColumns(begin);
+      if (!named.ok()) return named.error();
+      if (*named) return **named;
+    }
   }
   return std::vector<std::string>();
 }
@@ -157,25 +92,27 @@ Result<std::vector<parquet::Column>> TypedColumns(const ledger::Ledger& ledger,
   OutputColumns columns(named);
   RowReader rows(ledger);
   const Succession batches(state, RowOrder::kMiniBatch);
+  job::SideLine side_files;
   const Status read = batches.Each([&](job::BatchId id, const auto& parts) {
     std::string begin;  // of a result whose head has not ended
     bool in_head = false;
     for (const job::JobState::RowsPart& part : parts) {
       if (part.first) begin.clear();
-      in_head = in_head || part.first;
-      job::Place place = part.place;
-      for (uint32_t left = part.place.length; in_head && left > 0; left -= place.length) {
-        place.length = std::min(left, kHeadPiece);
-        const Result<std::string_view> piece = rows.Read(place);
-        if (!piece.ok()) return Status(piece.error());
-        begin += *piece;
-        place.offset += place.length;
+      bool first = part.first;
+      in_head = in_head || first;
+      if (!in_head) continue;
+      const Status got = rows.ReadInPieces(part.place, [&](std::string_view piece) -> Result<bool> {
+        const auto own = RowsIn(state, side_files, piece, std::exchange(first, false));
+        if (!own.ok()) return own.error();
+        begin += *own;
         const auto head = parquet::FindRowGroupHead(begin);
-        if (!head.ok()) return Status(head.error());
-        if (!*head) continue;
+        if (!head.ok()) return head.error();
+        if (!*head) return true;
         in_head = false;
-        if (const Status s = columns.Add(id, (*head)->columns); !s.ok()) return Numbered(id, s);
-      }
+        if (Status s = columns.Add(id, (*head)->columns); !s.ok()) return Numbered(id, s).error();
+        return false;
+      });
+      if (!got.ok()) return got;
     }
     return Status();
   });
@@ -183,12 +120,14 @@ Result<std::vector<parquet::Column>> TypedColumns(const ledger::Ledger& ledger,
   return columns.All();
 }
 
-// Copies the rows of mini-batches from the ledger, and notes in the index where they went.
+// Copies the rows of mini-batches from the ledger, and notes in the index where they went. Where
+// the list of side files is the output, its lines are the rows.
 class Copier {
  public:
-  Copier(const ledger::Ledger& ledger, const job::JobState& state, RowFormat& format,
-         RowFormat::Put put, OutputIndex& index)
+  Copier(const ledger::Ledger& ledger, const job::JobState& state, bool list_alone,
+         RowFormat& format, RowFormat::Put put, OutputIndex& index)
       : state_(state),
+        list_alone_(list_alone),
         rows_(ledger),
         plan_(ledger),
         format_(format),
@@ -198,6 +137,8 @@ class Copier {
   Status Copy(job::BatchId id, const std::vector<job::JobState::RowsPart>& parts) {
     index_.BeginMiniBatch(id);
     uint64_t count = 0;
+    std::vector<job::SideFile> files;
+    bool begins = false;  // a result, with the next of its rows
     for (const job::JobState::RowsPart& part : parts) {
       job::Place place = part.place;
       if (part.last) {
@@ -207,23 +148,70 @@ class Copier {
       const Result<std::string_view> read = rows_.Read(place);
       if (!read.ok()) return read.error();
       if (part.last) count += Decoder(*read).U32();
-      const Status added =
-          format_.Add(read->substr(part.last ? job::kRowCountSize : 0), part.first, put_);
+      begins = begins || part.first;
+      std::string_view rows = read->substr(part.last ? job::kRowCountSize : 0);
+      if (state_.stages_side_files()) {
+        if (const Status taken = TakeList(rows, part.first, files); !taken.ok()) return taken;
+        if (rows.empty()) continue;
+      }
+      const Status added = format_.Add(rows, std::exchange(begins, false), put_);
       if (!added.ok()) return Numbered(id, added);
+    }
+    if (list_alone_) {
+      count = files.size();
+      for (const job::SideFile& file : files) {
+        if (const Status put = put_(SideFileLine(file, id)); !put.ok()) return put;
+      }
+      files.clear();
     }
     const Result<std::vector<plan::PlannedItem>> planned = plan_.Items(state_, id);
     if (!planned.ok()) return planned.error();
-    return index_.EndMiniBatch(count, state_.batches()[id].items, *planned);
+    return index_.EndMiniBatch(count, state_.batches()[id].items, *planned, files);
   }
 
  private:
+  // Off the front of `rows`.
+  Status TakeList(std::string_view& rows, bool first, std::vector<job::SideFile>& files) {
+    const bool had = !first && side_files_.line();
+    const Result<std::string_view> own = side_files_.RowsIn(rows, first);
+    if (!own.ok()) return own.error();
+    rows = *own;
+    if (had || !side_files_.line()) return {};
+    Result<job::SideList> list = job::ParseSideList(*side_files_.line());
+    if (!list.ok()) return list.error();
+    std::move(list->files.begin(), list->files.end(), std::back_inserter(files));
+    return {};
+  }
+
   const job::JobState& state_;
+  const bool list_alone_;
   RowReader rows_;
   plan::PlanStore plan_;
   RowFormat& format_;
   const RowFormat::Put put_;
   OutputIndex& index_;
+  job::SideLine side_files_;
 };
+
+// All of them, or none as far as anybody can know before.
+Status MoveSideFiles(const StagedOutput& staged, const ledger::Ledger& ledger,
+                     const job::JobState& state, const Replaceable& replaceable) {
+  Result<std::unique_ptr<StagedFiles>> files = StagedFiles::Open(*staged.files, staged.places);
+  if (!files.ok()) return files.error();
+  const bool may_replace = replaceable.whatever || replaceable.last;
+  const Status checked =
+      EachSideList(ledger, state, [&](job::BatchId id, const job::SideList& list) {
+        return (*files)->Check(id, list, may_replace);
+      });
+  if (!checked.ok()) return checked;
+  const Status moved =
+      EachSideList(ledger, state, [&](job::BatchId, const job::SideList& list) -> Status {
+        if (list.files.empty()) return {};
+        if (Status newest = staged.newest(); !newest.ok()) return newest;
+        return (*files)->Move(list);
+      });
+  return moved.ok() ? (*files)->Sync() : moved;
+}
 
 Result<std::unique_ptr<RowFormat>> FormatOf(const ledger::Ledger& ledger,
                                             const job::JobState& state,
@@ -246,8 +234,12 @@ Result<std::unique_ptr<RowFormat>> FormatOf(const ledger::Ledger& ledger,
 
 Result<Publication> PublishOutput(Sink& sink, const ledger::Ledger& ledger,
                                   const job::JobState& state, const PublishOptions& options) {
-  const Result<std::unique_ptr<RowFormat>> format = FormatOf(ledger, state, options);
+  const bool list_alone = options.staged && options.staged->list_alone;
+  const Result<std::unique_ptr<RowFormat>> format =
+      list_alone ? MakeRowFormat(api::OutputFormat::kJsonl, {}) : FormatOf(ledger, state, options);
   if (!format.ok()) return format.error();
+  const Replaceable replaceable{state.settings() && state.settings()->may_replace,
+                                state.last_published()};
   const Succession batches(state, options.order);
   uint64_t total = state.header().size();
   uint64_t results = 0;
@@ -268,6 +260,10 @@ Result<Publication> PublishOutput(Sink& sink, const ledger::Ledger& ledger,
                                              sink.Location(), **room, total)};
   }
 
+  if (options.staged) {
+    const Status moved = MoveSideFiles(*options.staged, ledger, state, replaceable);
+    if (!moved.ok()) return moved.error();
+  }
   const Result<std::unique_ptr<Writer>> begun = sink.Begin(total);
   if (!begun.ok()) return begun.error();
   Writer& writer = **begun;
@@ -279,7 +275,7 @@ Result<Publication> PublishOutput(Sink& sink, const ledger::Ledger& ledger,
   Blocks index_lines([&writer](std::string_view block) { return writer.AppendIndex(block); });
   OutputIndex index([&index_lines](std::string_view line) { return index_lines.Add(line); });
   uint64_t lines = 0;
-  const bool text = options.format == api::OutputFormat::kText;
+  const bool text = options.format == api::OutputFormat::kText && !list_alone;
   const RowFormat::Put put = [&](std::string_view bytes) {
     if (text) lines += static_cast<uint64_t>(std::count(bytes.begin(), bytes.end(), '\n'));
     index.Add(bytes);
@@ -291,18 +287,17 @@ Result<Publication> PublishOutput(Sink& sink, const ledger::Ledger& ledger,
   if (const Status s = index.Begin(name, trial); !s.ok()) return s.error();
   if (const Status s = (*format)->Begin(put); !s.ok()) return s.error();
   lines = 0;
-  Copier copier(ledger, state, **format, put, index);
+  Copier copier(ledger, state, list_alone, **format, put, index);
   const Status copied = batches.Each(
       [&copier](job::BatchId id, const auto& parts) { return copier.Copy(id, parts); });
   if (!copied.ok()) return copied.error();
   if (const Status s = (*format)->End(put); !s.ok()) return s.error();
   if (const Status s = rows.Flush(); !s.ok()) return s.error();
 
-  const job::Published written{sink.Location(), rows.size(), state.counts().rows, digest.Finish()};
+  const uint64_t count = list_alone ? index.rows() : state.counts().rows;
+  const job::Published written{sink.Location(), rows.size(), count, digest.Finish()};
   if (const Status s = index.End(written); !s.ok()) return s.error();
   if (const Status s = index_lines.Flush(); !s.ok()) return s.error();
-  const Replaceable replaceable{state.settings() && state.settings()->may_replace,
-                                state.last_published()};
   Result<Commit> commit = writer.End(written, replaceable);
   if (!commit.ok()) return commit.error();
   if (commit->end == Committed::kStale) return Error{Code::kStale, std::move(commit->why)};

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "cli/run/continue_command.h"
 #include "output/output_index.h"
+#include "output/own_places.h"
 
 namespace parallelrun::cli {
 namespace {
@@ -122,12 +123,13 @@ Result<WantedFiles> SideFiles(const json& job) {
   if (!wanted.ok()) return wanted;
   std::string file = lenient::Text(lenient::AtPath(job, "/spec/output"), "fileName");
   if (file.empty()) file = "parallel_run_step.txt";
-  wanted->except = {".parallelrun-claim*"};
-  if (!SummaryOnly(job)) {
-    const std::string index = output::IndexNameOf(file);
-    wanted->except = {file, index, "." + file + ".*", file + ".set-aside-*",
-                      index + ".set-aside-*"};
-  }
+  const bool summary = SummaryOnly(job);
+  if (summary) file = output::kSideListName;
+  const std::string index = output::IndexNameOf(file);
+  wanted->except = {index, "." + file + ".*", file + ".set-aside-*", index + ".set-aside-*",
+                    ".parallelrun-staged-*"};
+  // With SummaryOnly the list of side files comes with them, and the claim is of the folder.
+  wanted->except.push_back(summary ? ".parallelrun-claim*" : file);
   for (const char* section : {"logs", "state"}) {
     const json& place = lenient::At(lenient::At(job, "spec"), section);
     if (!lenient::Text(place, "store").empty()) continue;

@@ -16,6 +16,7 @@
 #include "base/small_file.h"
 #include "cli/run/earlier_runs.h"
 #include "cli/run/ignore_file.h"
+#include "output/own_places.h"
 
 namespace parallelrun::cli {
 namespace {
@@ -158,6 +159,7 @@ class Lister {
   bool NeverCode(const fs::path& path, const std::string& relative, bool folder) const {
     const std::string name = path.filename();
     if (name == ".git" || name == "__pycache__" || name == ".venv") return true;
+    if (output::IsStagingName(name)) return true;  // of a run that writes into this very folder
     std::error_code ignored;
     if (folder && !Needed(relative)) {
       if (relative == "logs" || relative == "outputs") return true;

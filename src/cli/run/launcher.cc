@@ -87,7 +87,7 @@ Status Launcher::Prepare(const Programs& programs, const std::string& script) {
   CodeFolder code{job_.code_folder, script, job_.layout.forbidden};
   code.leave_out.push_back(folder_);
   for (const std::string& made :
-       {job_.layout.output_path, output::IndexNameOf(job_.layout.output_path)}) {
+       {job_.layout.published_path, output::IndexNameOf(job_.layout.published_path)}) {
     code.leave_out.push_back(made);  // its folder may hold the code
   }
   for (const plan::PlanInput& input : job_.layout.inputs) code.leave_out.push_back(input.root);

@@ -89,7 +89,8 @@ void Preparation::RemoveLeft(bool published) const {
   }
   static_cast<void>(
       output::RemoveLeftBeside(*files_, layout.state_folder, layout.output_folder,
-                               layout.output_path.empty() ? "" : job_.job.spec.output.file_name));
+                               layout.output_path.empty() ? "" : job_.job.spec.output.file_name,
+                               layout.published_path.substr(layout.published_path.rfind('/') + 1)));
 }
 
 // The folder that is to hold output, logs and state is of no use: what to do.

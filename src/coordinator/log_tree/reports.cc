@@ -8,6 +8,7 @@
 #include "base/escape.h"
 #include "coordinator/item_names.h"
 #include "coordinator/progress.h"
+#include "output/own_places.h"
 
 namespace parallelrun::coordinator {
 namespace {
@@ -71,7 +72,8 @@ std::string JobResult(const job::JobState& state, const job::FailureRules& rules
                       counts.failed, state.plan_ended() ? "" : "at least ", counts.planned);
   text += "Items: " + job::ItemsText(counts, job::CountLosses(counts, rules)) + "\n";
   if (const auto& published = state.published()) {
-    text += fmt::format("Output: {} ({}, {})\n", published->path, CountOf(published->rows, "row"),
+    const char* const line = published->path.ends_with(output::kSideListName) ? "side file" : "row";
+    text += fmt::format("Output: {} ({}, {})\n", published->path, CountOf(published->rows, line),
                         CountOf(published->bytes, "byte"));
   }
   return text + "\n" + JobErrors(state, plan, log_folder);

@@ -291,9 +291,9 @@ Result<Opened> Claim(const CoordinatorConfig& config, const JobLayout& layout, F
   starting.Begin("reads the ledger", "records");
   ledger::LedgerOptions options;
   options.state_folder = layout.state_folder;
-  if (!layout.output_path.empty() && layout.output_store.empty()) {
+  if (!layout.published_path.empty() && layout.output_store.empty()) {
     options.output_folder = layout.output_folder;
-    options.output_file = config.job.spec.output.file_name;
+    options.output_file = std::filesystem::path(layout.published_path).filename();
   }
   options.nonce = RandomU64();
   options.new_run_id = RandomU64();
@@ -309,7 +309,7 @@ Result<Opened> Claim(const CoordinatorConfig& config, const JobLayout& layout, F
   if (!claimed.ok()) return claimed.error();
   opened.ledger = std::move(*claimed);
   if (opened.first_epoch == 0) opened.first_epoch = opened.ledger->epoch();
-  if (!layout.output_path.empty()) opened.state.OutputIsAt(layout.output_path);
+  if (!layout.published_path.empty()) opened.state.OutputIsAt(layout.published_path);
   opened.plan_settings = api::PlanSettings(config.job, config.volumes, config.selection);
   opened.job = api::CanonicalText(api::ToJson(config.job));
   return opened;

@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "api/arguments.h"
 #include "api/enums.h"
 #include "api/fields/told.h"
 #include "api/store_users.h"
@@ -17,6 +18,8 @@
 #include "base/hex.h"
 #include "base/json.h"
 #include "base/version.h"
+#include "job/side_list.h"
+#include "output/side_files.h"
 #include "store/object_stores.h"
 
 namespace parallelrun::coordinator {
@@ -94,6 +97,8 @@ json WorkerKeys(const api::Job& job, const JobLayout& layout) {
 JobLayout OnNodes(const CoordinatorConfig& config, JobLayout layout) {
   // With an output in a store no volume is for what the script writes itself.
   if (config.in_pod() && !layout.output_store.empty()) layout.output_folder = kOwnOutputs;
+  // Each process has one of its own.
+  if (!layout.staging_folder.empty()) layout.placeholders["output"] = job::kOutputMark;
   // In a pod a side input may be mounted at a path of its own.
   for (const api::SideInput& side : config.job.spec.side_inputs) {
     if (config.in_pod() && !side.mount_path.empty()) {
@@ -219,10 +224,20 @@ bool NodesReadByUrls(const CoordinatorConfig& config, const api::ObjectStore& st
          api::NodesFetchFrom(config.job.spec, store.name) && !store.node_credentials;
 }
 
+std::string OutputFileOf(const CoordinatorConfig& config) {
+  const api::Output& output = config.job.spec.output;
+  return output.action == api::OutputAction::kAppendRow ? output.file_name : "";
+}
+
 Result<std::string> AgentJob(const CoordinatorConfig& config, const JobLayout& mounted,
                              const std::vector<job::SideInput>& side_inputs) {
   const JobLayout layout = OnNodes(config, mounted);
   const api::JobSpec& spec = config.job.spec;
+  if (layout.stages && azure::WorkerFlagsOf(spec.arguments).async_mode) {
+    return Error{Code::kInvalid,
+                 "spec.output.sideFiles: Staged takes the files of a mini-batch when its run() has "
+                 "returned, and async mode has several at once: remove it, or --amlbi_async_mode"};
+  }
   const Result<std::vector<std::string>> arguments =
       azure::ScriptArguments(config.job, layout.placeholders);
   if (!arguments.ok()) return arguments.error();
@@ -235,6 +250,10 @@ Result<std::string> AgentJob(const CoordinatorConfig& config, const JobLayout& m
   }
   json worker = WorkerKeys(config.job, layout);
   if (config.script_folder_first) worker["scriptFolderFirst"] = true;
+  if (!layout.staging_folder.empty()) {
+    worker["outputFolders"] = api::FoldersOfOutput(spec.arguments, azure::Placeholders());
+    worker["reservedNames"] = output::ReservedNames(OutputFileOf(config));
+  }
   json stores = json::array();
   for (const api::ObjectStore& store : spec.stores) {
     if (!api::NodesFetchFrom(spec, store.name)) continue;
@@ -261,6 +280,7 @@ Result<std::string> AgentJob(const CoordinatorConfig& config, const JobLayout& m
                   {"sideInputs", job::SideInputsJson(side_inputs)},
                   {"stores", stores},
                   {"worker", worker}});
+  if (!layout.staging_folder.empty()) job["staging"] = layout.staging_folder;
   return job.dump();
 }
 

@@ -58,6 +58,9 @@ Result<CoordinatorConfig> ReadConfig(const std::string& path);
 // Whether nodes fetch objects of that store by URLs that the coordinator signs.
 bool NodesReadByUrls(const CoordinatorConfig& config, const api::ObjectStore& store);
 
+// The name of the appended file; "" with SummaryOnly.
+std::string OutputFileOf(const CoordinatorConfig& config);
+
 // What an agent is told of the job, as JSON text. `side_inputs`: those in stores, as they were
 // listed.
 Result<std::string> AgentJob(const CoordinatorConfig& config, const JobLayout& layout,

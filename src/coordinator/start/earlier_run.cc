@@ -221,8 +221,9 @@ Result<StartDecision> DecideStart(const NewRun& run, const job::JobState& state)
   const bool unclosed = !state.shutdowns().NotClosed().empty();
   const bool retry = asks && (counts.failed + counts.items_isolated > 0 || unclosed);
   // Every row is in the ledger.
-  const bool damaged = state.published() && !run.output_path.empty() &&
-                       (!run.output_there || !run.output_damage.empty());
+  const bool publishes = !run.output_path.empty() || state.stages_side_files();
+  const bool damaged =
+      state.published() && publishes && (!run.output_there || !run.output_damage.empty());
   // A finished run stays finished, unless what failed is to be tried again, or published again.
   decision.write_settings = !HasFinished(state) || retry || damaged;
   decision.continues = decision.write_settings;

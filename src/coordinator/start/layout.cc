@@ -7,6 +7,7 @@
 
 #include "api/enums.h"
 #include "job/side_inputs.h"
+#include "output/own_places.h"
 #include "plan/input_names.h"
 #include "plan/source.h"
 #include "store/object_stores.h"
@@ -47,8 +48,11 @@ Status PlaceOutput(const api::JobSpec& spec, const Volumes& volumes, JobLayout& 
     if (!folder.ok()) return folder.error();
     layout.output_folder = std::move(*folder);
     layout.placeholders["output"] = layout.output_folder;
+    layout.stages = output.side_files == api::SideFiles::kStaged;
     if (output.action == api::OutputAction::kAppendRow) {
-      layout.output_path = layout.output_folder + "/" + output.file_name;
+      layout.published_path = layout.output_path = layout.output_folder + "/" + output.file_name;
+    } else if (layout.stages) {
+      layout.published_path = layout.output_folder + "/" + output::kSideListName;
     }
     return {};
   }
@@ -56,7 +60,7 @@ Status PlaceOutput(const api::JobSpec& spec, const Volumes& volumes, JobLayout& 
   layout.output_name = (output.to.path == "." ? "" : output.to.path + "/") + output.file_name;
   Result<std::string> url = ResolveStore(spec, output.store, layout.output_name, "spec.output");
   if (!url.ok()) return url.error();
-  layout.output_path = std::move(*url);
+  layout.published_path = layout.output_path = std::move(*url);
   const std::filesystem::path beside = layout.state_folder;
   layout.output_folder = beside.parent_path() / "outputs";
   return {};

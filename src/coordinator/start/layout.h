@@ -18,6 +18,12 @@ using Volumes = std::map<std::string, std::string>;  // name to absolute folder
 struct JobLayout {
   std::string output_folder;
   std::string output_path;  // of the appended file, or its URL; empty with SummaryOnly
+  // With output.sideFiles: Staged: what the script writes is the publisher's to bring to its place.
+  bool stages = false;
+  std::string staging_folder;  // of a run that stages it, once that is known; else empty
+  // What is published: the appended file, or with SummaryOnly the list of staged side files; empty:
+  // nothing is.
+  std::string published_path;
   // Of an output in a store; else both are empty. The output folder is then for what the script
   // writes besides.
   std::string output_store;

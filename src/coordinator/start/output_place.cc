@@ -27,7 +27,7 @@ class FolderPlace final : public OutputPlace {
   Status Look(NewRun& run) override { return LookAtOutput(config_, layout_, files_, run); }
   Result<std::string> Damage(const job::Published& published, uint64_t, uint32_t,
                              const std::function<void()>& step) override {
-    return output::DamageOf(files_, layout_.output_path, published, step);
+    return output::DamageOf(files_, layout_.published_path, published, step);
   }
   Status Hold(const output::ClaimOptions& options) override {
     Result<output::HeldOutput> held = output::ClaimOutput(files_, options);
@@ -37,8 +37,8 @@ class FolderPlace final : public OutputPlace {
   }
   Status GiveBack() override { return output::ReleaseOutput(files_, held_); }
   std::shared_ptr<output::Sink> MakeSink(const ledger::Ledger& ledger, uint32_t) override {
-    if (layout_.output_path.empty()) return nullptr;
-    return output::MakeFolderSink(files_, layout_.output_path, ledger.token_path(), held_);
+    if (layout_.published_path.empty()) return nullptr;
+    return output::MakeFolderSink(files_, layout_.published_path, ledger.token_path(), held_);
   }
 
  private:

@@ -35,7 +35,7 @@ class OutputPlace {
   virtual Status Hold(const output::ClaimOptions& options) = 0;
   // Lets go of it, if it is held.
   virtual Status GiveBack() = 0;
-  // None with SummaryOnly. After Hold; the place and the ledger must outlive it.
+  // None where nothing is published. After Hold; the place and the ledger must outlive it.
   virtual std::shared_ptr<output::Sink> MakeSink(const ledger::Ledger& ledger,
                                                  uint32_t generation) = 0;
   // What explains the run goes beside an output in a store. While it is held, once its logs are

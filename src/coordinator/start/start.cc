@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <utility>
 
@@ -25,6 +26,8 @@
 #include "coordinator/start/output_place.h"
 #include "coordinator/start/output_store.h"
 #include "coordinator/start/start_server.h"
+#include "ledger/claim.h"
+#include "output/side_files.h"
 #include "store/answer_tally.h"
 
 namespace parallelrun::coordinator {
@@ -127,12 +130,51 @@ std::shared_ptr<output::ResultManifest> BeginManifest(const CoordinatorConfig& c
   return results;
 }
 
-// Those below the output that its arguments name; the script may do without.
+// Those below the output that its arguments name; the script may do without. Where side files are
+// staged each process makes its own.
 void MakeFoldersOfScript(const CoordinatorConfig& config, const JobLayout& layout, Files& files) {
+  if (layout.stages) return;
   for (const std::string& folder : OwnPlacesOf(config, layout).made) {
     const Status made = files.MakeFolders(folder);
     if (!made.ok()) spdlog::warn("{}", made.error().message);
   }
+}
+
+// What attempts of earlier runs have left to be published: a coordinator of theirs that still
+// believes in itself finds it no more.
+void RemoveEarlierStaged(const JobLayout& layout, const Files& files,
+                         const ledger::Ledger& ledger) {
+  std::set<uint64_t> runs;
+  for (uint32_t epoch = 1; epoch <= ledger.epoch(); ++epoch) {
+    const auto run = ledger::RunOfEpoch(files, layout.state_folder, epoch);
+    if (run.ok() && *run) runs.insert(**run);
+  }
+  runs.erase(ledger.run_id());
+  for (const uint64_t run : runs) {
+    const Status removed = output::RemoveStaged(files, layout.output_folder, run);
+    if (!removed.ok()) spdlog::warn("{}", removed.error().message);
+  }
+}
+
+// Where and how side files are brought to their places; nothing where they are not staged.
+std::optional<output::StagedOutput> StagedOf(const CoordinatorConfig& config,
+                                             const JobLayout& layout, Files& files,
+                                             const ledger::Ledger& ledger) {
+  if (!layout.stages) return std::nullopt;
+  output::StagedOutput staged;
+  staged.files = &files;
+  staged.places = {layout.output_folder, output::StagingNameOf(ledger.run_id()),
+                   OwnPlacesOf(config, layout), output::ReservedNames(OutputFileOf(config))};
+  staged.list_alone = layout.output_path.empty();
+  staged.newest = [&files, &ledger]() -> Status {
+    if (Status newest = ledger.CheckNewest(); !newest.ok()) return newest;
+    const Result<bool> there = files.Exists(ledger.token_path());
+    if (!there.ok()) return there.error();
+    return *there ? Status()
+                  : Error{Code::kStale,
+                          ledger.token_path() + " is gone: another coordinator has taken over"};
+  };
+  return staged;
 }
 
 // What the logs go to, where they go to a store. Asks nobody yet.
@@ -174,7 +216,7 @@ Result<std::shared_ptr<LogSender>> MakeLogSender(const JobLayout& layout, Files&
 }
 
 // But for what only Serve has: the warning, the results and the agents' job.
-ServerOptions OptionsOf(const CoordinatorConfig& config, const JobLayout& layout,
+ServerOptions OptionsOf(const CoordinatorConfig& config, const JobLayout& layout, Files& files,
                         const Opened& opened, OutputPlace& output) {
   const api::JobSpec& spec = config.job.spec;
   const std::optional<job::Settings>& settings = opened.state.settings();
@@ -191,6 +233,7 @@ ServerOptions OptionsOf(const CoordinatorConfig& config, const JobLayout& layout
                               : output::RowOrder::kCompletion;
   options.publish.format = spec.output.format;
   options.publish.columns = ColumnsOf(spec.output);
+  options.publish.staged = StagedOf(config, layout, files, *opened.ledger);
   options.give_back = [&output] { return output.GiveBack(); };
   options.put_reports = [&output, &ledger = *opened.ledger,
                          generation = settings ? settings->generation : 0](const LogFolder& logs) {
@@ -266,6 +309,10 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files,
       BeginRun(config, *layout, *log_folder, files, **output, *starting, *opened);
   if (!run.ok()) return run.error();
   for (plan::PlanInput& input : layout->inputs) input.replaces = run->replaces;
+  if (layout->stages) {
+    layout->staging_folder = layout->output_folder + "/" + output::StagingNameOf(ledger.run_id());
+  }
+  if (layout->stages || run->with_nothing) RemoveEarlierStaged(*layout, files, ledger);
   std::string warning = run->warning;
   const auto results = BeginManifest(config, *layout, files, ledger, run->with_nothing, warning);
   if (!warning.empty()) spdlog::warn("{}", warning);
@@ -279,7 +326,7 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files,
   Result<std::shared_ptr<LogSender>> log_sender =
       MakeLogSender(*layout, files, ledger, std::move(*log_stores), *writer);
   if (!log_sender.ok()) return log_sender.error();
-  ServerOptions options = OptionsOf(config, *layout, *opened, **output);
+  ServerOptions options = OptionsOf(config, *layout, files, *opened, **output);
   options.agent_job = std::move(*agent_job);
   options.side_inputs = run->side_inputs;
   options.warning = warning;

@@ -113,6 +113,18 @@ TEST(SideNames, AFileIsOfOneMiniBatch) {
   EXPECT_THAT(names.trouble(), HasSubstr("3 and 7"));
 }
 
+TEST(SideNames, AFileIsNoFolder) {
+  SideNames names;
+  names.Add(1, ListOf({"a/b/c", "a/d"}));
+  names.Add(2, ListOf({"a/b/e"}));
+  EXPECT_THAT(names.trouble(), IsEmpty());
+  SideNames more = names;
+  names.Add(3, ListOf({"a/b"}));
+  EXPECT_THAT(names.trouble(), HasSubstr("a/b is a side file of mini-batch 3, and the folder of"));
+  more.Add(4, ListOf({"a/d/e"}));
+  EXPECT_THAT(more.trouble(), HasSubstr("a/d is a side file of mini-batch 1, and the folder of"));
+}
+
 TEST(SideNames, WhatIsVoidIsForgotten) {
   SideNames names;
   names.Add(3, ListOf({"a"}));

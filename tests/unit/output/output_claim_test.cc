@@ -235,11 +235,11 @@ TEST_F(OutputClaimTest, WhatIsLeftGoesIfItIsOwn) {
   ASSERT_TRUE(ClaimOutput(files_, a).ok());
   files_.Put("/out/.rows.txt.backup.tmp", "a user's");
   files_.Put("/out/.rows.txt.00000000000000aa.1.tmp", "another run's");
-  ASSERT_TRUE(RemoveLeftBeside(files_, "/a/state", kOut, "rows.txt").ok());
+  ASSERT_TRUE(RemoveLeftBeside(files_, "/a/state", kOut, "rows.txt", "rows.txt").ok());
   EXPECT_THAT(*files_.List(kOut),
               ElementsAre(".rows.txt.00000000000000aa.1.tmp", ".rows.txt.backup.tmp"));
   ASSERT_TRUE(ClaimOutput(files_, a).ok());
-  ASSERT_TRUE(RemoveLeftBeside(files_, "/b/state", kOut, "rows.txt").ok());
+  ASSERT_TRUE(RemoveLeftBeside(files_, "/b/state", kOut, "rows.txt", "rows.txt").ok());
   EXPECT_TRUE(files_.Has(kClaim));
 }
 

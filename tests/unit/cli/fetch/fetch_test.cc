@@ -105,9 +105,10 @@ TEST(WantedFiles, SideFilesAreWhatTheJobItselfHasNot) {
   const Result<WantedFiles> wanted = FindWanted(job, FetchWhat::kSideFiles);
   ASSERT_TRUE(wanted.ok());
   EXPECT_EQ(wanted->folder, "shared");
-  EXPECT_THAT(wanted->except, UnorderedElementsAre("rows.txt", "rows.txt.index.jsonl",
-                                                   ".rows.txt.*", "rows.txt.set-aside-*",
-                                                   "rows.txt.index.jsonl.set-aside-*", "logs"));
+  EXPECT_THAT(wanted->except,
+              UnorderedElementsAre("rows.txt", "rows.txt.index.jsonl", ".rows.txt.*",
+                                   "rows.txt.set-aside-*", "rows.txt.index.jsonl.set-aside-*",
+                                   ".parallelrun-staged-*", "logs"));
 }
 
 TEST(ReaderPod, HasTheVolumeReadOnlyAndNothingElse) {

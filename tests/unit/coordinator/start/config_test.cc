@@ -8,6 +8,7 @@
 
 #include "base/version.h"
 #include "coordinator/start/config.h"
+#include "job/side_list.h"
 
 namespace parallelrun::coordinator {
 namespace {
@@ -104,6 +105,38 @@ TEST(CoordinatorConfigTest, WhatNodesHearOfAJobStaysAsItIs) {
   changed["image"] = "";
   changed["environment"]["A"] = "1";
   EXPECT_EQ(*AgentJob(*local, layout), changed.dump());
+}
+
+TEST(CoordinatorConfigTest, WithStagedSideFilesEachProcessIsToHaveAFolderOfItsOwn) {
+  nlohmann::json config = nlohmann::json::parse(kConfig);
+  nlohmann::json& spec = config["job"]["spec"];
+  spec["output"]["sideFiles"] = "Staged";
+  spec["arguments"] = {"--to=$(output)/models", "--text", "${{output}}/a/x.csv"};
+  const Result<CoordinatorConfig> parsed = ParseConfig(config.dump());
+  ASSERT_TRUE(parsed.ok()) << parsed.error().message;
+  Result<JobLayout> layout = LayOut(parsed->job, parsed->volumes);
+  ASSERT_TRUE(layout.ok()) << layout.error().message;
+  // A run that debugs one mini-batch has a folder of its own anyway.
+  const auto told = [&] { return nlohmann::json::parse(*AgentJob(*parsed, *layout)); };
+  EXPECT_FALSE(told().contains("staging"));
+  layout->staging_folder = "/data/out/.parallelrun-staged-9f";
+  const nlohmann::json job = told();
+  EXPECT_EQ(job["staging"], "/data/out/.parallelrun-staged-9f");
+  EXPECT_EQ(job["outputFolder"], "/data/out");
+  const std::string mark = job::kOutputMark;
+  EXPECT_EQ(job["arguments"][0], "--to=" + mark + "/models");
+  EXPECT_EQ(job["arguments"][2], mark + "/a/x.csv");
+  EXPECT_EQ(job["worker"]["outputFolders"], (nlohmann::json{"models", "a"}));
+  EXPECT_EQ(job["worker"]["reservedNames"],
+            (nlohmann::json{"parallel_run_step.txt", "parallel_run_step.txt.index.jsonl"}));
+
+  spec["arguments"] = {"--amlbi_async_mode", "True"};
+  const Result<CoordinatorConfig> async = ParseConfig(config.dump());
+  ASSERT_TRUE(async.ok()) << async.error().message;
+  const Result<std::string> refused = AgentJob(*async, *layout);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, Code::kInvalid);
+  EXPECT_NE(refused.error().message.find("spec.output.sideFiles"), std::string::npos);
 }
 
 TEST(CoordinatorConfigTest, NodesHearWhereTheKeysOfTheStoresAreThatTheyRead) {

@@ -194,6 +194,27 @@ TEST(EarlierRun, AnOutputThatIsGoneIsPublishedAgain) {
   }
 }
 
+// With SummaryOnly it is the list of side files, and something of the run lies in its folder.
+TEST(EarlierRun, AListOfSideFilesIsPublishedAgain) {
+  job::JobState state = StateOf(Left::kBegun);
+  job::SettingsRecord settings;
+  settings.generation = 4;
+  settings.resource_uid = "before";
+  const std::string plan = R"({"output":{"sideFiles":"Staged"}})";
+  settings.plan_settings = plan;
+  settings.job = kJob;
+  ASSERT_TRUE(state.Apply(settings, {}, {}).ok());
+  ASSERT_TRUE(state.Apply(job::VerdictRecord{job::Outcome::kSucceeded, 1, "R", "m"}, {}, {}).ok());
+  ASSERT_TRUE(state.Apply(job::PublishedRecord{"/out/_files.jsonl", 1, 1, {}}, {}, {}).ok());
+  NewRun run = Asking(api::IfExists::kResume, true);
+  run.output_path.clear();
+  run.plan_settings = plan;
+  EXPECT_TRUE(AsksForDamage(run, state));
+  EXPECT_FALSE(DecideStart(run, state)->write_settings);
+  run.output_damage = "is not there";
+  EXPECT_TRUE(DecideStart(run, state)->write_settings);
+}
+
 TEST(EarlierRun, AnOutputThatIsDamagedIsPublishedAgainAndToldOf) {
   NewRun run = Asking(api::IfExists::kResume, true);
   EXPECT_TRUE(AsksForDamage(run, StateOf(Left::kDone)));

@@ -61,6 +61,22 @@ TEST(PlanLayoutTest, AnInputMayLieBelowTheFolderOfAnOutputThatIsOneFile) {
       << "and another holds it";
 }
 
+TEST(PlanLayoutTest, WithSummaryOnlyTheListOfStagedSideFilesIsPublished) {
+  api::Job job = JobOf(api::InputKind::kFiles);
+  const std::string folder = "/volumes/data/out";
+  const std::string file = folder + "/" + job.spec.output.file_name;
+  EXPECT_EQ(LayOut(job, kVolumes)->published_path, file);
+  EXPECT_FALSE(LayOut(job, kVolumes)->stages);
+  job.spec.output.side_files = api::SideFiles::kStaged;
+  EXPECT_TRUE(LayOut(job, kVolumes)->stages);
+  EXPECT_EQ(LayOut(job, kVolumes)->published_path, file);
+  job.spec.output.action = api::OutputAction::kSummaryOnly;
+  EXPECT_EQ(LayOut(job, kVolumes)->published_path, folder + "/_files.jsonl");
+  EXPECT_EQ(LayOut(job, kVolumes)->output_path, "");
+  job.spec.output.side_files = api::SideFiles::kDirect;
+  EXPECT_EQ(LayOut(job, kVolumes)->published_path, "");
+}
+
 // The script and messages get one form of it.
 TEST(PlanLayoutTest, APathInAStoreThatEndsInASlashIsAPrefix) {
   api::Job job = JobOf(api::InputKind::kFiles);

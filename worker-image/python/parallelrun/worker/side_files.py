@@ -34,6 +34,7 @@ class SideFiles:
         self._folder = process.staging
         self._page = page
         self._reserved = frozenset(process.reserved_names)
+        self._of_the_job = (_OF_THE_JOB, *(f".{name}." for name in process.reserved_names))
         os.makedirs(process.output_folder, exist_ok=True)
         for name in process.output_folders:
             os.makedirs(os.path.join(process.output_folder, name), exist_ok=True)
@@ -143,7 +144,7 @@ class SideFiles:
             if size > MAX_NAME:
                 raise _refused(f"{_shown(name)}: a name has at most {MAX_NAME} bytes.")
             top = name.split(os.sep, 1)[0]
-            if top in self._reserved or top.startswith(_OF_THE_JOB):
+            if top in self._reserved or top.startswith(self._of_the_job):
                 raise _refused(f"{_shown(name)}: the job itself uses {top}: choose another name.")
         name = self._still_open()
         if name is not None:

@@ -1,0 +1,23 @@
+// Side files that were published, beside what their list says of them: with SummaryOnly the list is
+// the output, else it stands in the output's index (docs/formats.md). Blocking I/O; thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/error.h"
+#include "base/files.h"
+
+namespace parallelrun::output {
+
+struct ListedFiles {
+  uint64_t files = 0;  // that the list names, and their bytes
+  uint64_t bytes = 0;
+  uint64_t damaged = 0;
+  std::string first;  // of these, in words: "a.txt is not there"
+};
+
+// Reads all of them. `output_path` is that of the output. kInvalid: the list cannot be understood.
+Result<ListedFiles> CheckListedFiles(const Files& files, const std::string& output_path);
+
+}  // namespace parallelrun::output
