@@ -193,6 +193,15 @@ class Copier {
   job::SideLine side_files_;
 };
 
+// What is forbidden now is so for each coordinator that comes after this one: a person is to hear
+// it.
+Status Forbidden(const Status& why) {
+  if (why.ok() || why.error().code != Code::kPermission) return why;
+  return Error{Code::kInvalid, why.error().message +
+                                   "; side files are moved by the coordinator, which must run as "
+                                   "the user of the nodes"};
+}
+
 // All of them, or none as far as anybody can know before.
 Status MoveSideFiles(const StagedOutput& staged, const ledger::Ledger& ledger,
                      const job::JobState& state, const Replaceable& replaceable) {
@@ -203,14 +212,14 @@ Status MoveSideFiles(const StagedOutput& staged, const ledger::Ledger& ledger,
       EachSideList(ledger, state, [&](job::BatchId id, const job::SideList& list) {
         return (*files)->Check(id, list, may_replace);
       });
-  if (!checked.ok()) return checked;
+  if (!checked.ok()) return Forbidden(checked);
   const Status moved =
       EachSideList(ledger, state, [&](job::BatchId, const job::SideList& list) -> Status {
         if (list.files.empty()) return {};
         if (Status newest = staged.newest(); !newest.ok()) return newest;
         return (*files)->Move(list);
       });
-  return moved.ok() ? (*files)->Sync() : moved;
+  return moved.ok() ? (*files)->Sync() : Forbidden(moved);
 }
 
 Result<std::unique_ptr<RowFormat>> FormatOf(const ledger::Ledger& ledger,

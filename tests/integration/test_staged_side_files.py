@@ -341,3 +341,34 @@ def test_a_run_goes_on_with_the_same_kind_of_side_files_only(work):
     result = work.run("--resume")
     assert result.code == 0, result
     expect_whole(work, 3)
+
+
+COPIES = """
+import os
+from azureml_user.parallel_run import EntryScript
+
+def run(mini_batch):
+    for path in mini_batch:
+        with open(os.path.join(EntryScript().output_dir, os.path.basename(path)), "w") as file:
+            file.write(open(path).read().replace(*os.environ["WORDS"].split()))
+    return ["row" for _ in mini_batch]
+"""
+
+
+def test_compare_knows_side_files_by_what_they_are(work):
+    """And not by the folder in which their attempt had them."""
+    (work.root / "score.py").write_text(COPIES)
+    work.files(4)
+    words = ["--mini-batch-size", "2", "--set", "spec.output.sideFiles=Staged"]
+    for out, change in (("a", "x y"), ("b", "x y"), ("c", "3 9")):
+        work.environment["WORDS"] = change
+        result = work.call("run", "score.py", "--input", "data", "--output", out, *words)
+        assert result.code == 0, result
+    assert (work.root / "c" / "000003.txt").read_text() == "row 9"
+    result = work.call("compare", "a", "b")
+    assert result.code == 0, result
+    assert result.output == "mini-batches: 2 the same, 0 changed, 0 only in A, 0 only in B\n"
+    result = work.call("compare", "a", "c")
+    assert result.code == 1, result
+    assert "mini-batches: 1 the same, 1 changed" in result.output
+    assert "- side file 000003.txt: 5 bytes, SHA-256 " in result.output

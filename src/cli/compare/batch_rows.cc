@@ -1,5 +1,6 @@
 #include "cli/compare/batch_rows.h"
 
+#include <spdlog/fmt/fmt.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -9,8 +10,12 @@
 #include <utility>
 #include <variant>
 
+#include "base/count_of.h"
+#include "base/escape.h"
+#include "base/hex.h"
 #include "job/job_state.h"
 #include "job/records.h"
+#include "job/side_list.h"
 #include "ledger/ledger.h"
 #include "plan/source.h"
 
@@ -78,21 +83,34 @@ void EachBatch(const job::PlanChunkRecord& chunk, Each each) {
   }
 }
 
+// A line for each file of such a list, without where the attempt had it.
+std::string SideFilesText(std::string_view line) {
+  const Result<job::SideList> list = job::ParseSideList(line);
+  std::string text;
+  if (!list.ok()) return text;
+  for (const job::SideFile& file : list->files) {
+    text += fmt::format("side file {}: {}, SHA-256 {}\n", Printable(file.name, kShown),
+                        CountOf(file.bytes, "byte"), Hex(file.sha256));
+  }
+  return text;
+}
+
 // The rows of each attempt that has become a result, in the order of their bytes: parts first.
 // `Value` takes bytes with Add.
 template <typename Value>
 class Results {
  public:
-  void See(const job::Record& record) {
+  // `staged`: in front of the rows stands the list of their side files.
+  void See(const job::Record& record, bool staged) {
     if (const auto* part = std::get_if<job::RowsRecord>(&record)) {
-      parts_[{part->id, {part->fence.epoch, part->fence.number}}].Add(part->rows);
+      Add(parts_[{part->id, {part->fence.epoch, part->fence.number}}], part->rows, staged);
     } else if (const auto* result = std::get_if<job::ResultRecord>(&record)) {
       const auto key = std::pair{result->id, std::pair{result->fence.epoch, result->fence.number}};
-      Value value = std::move(parts_[key]);
+      Attempt attempt = std::move(parts_[key]);
       parts_.erase(key);
-      value.Add(result->rows);
-      value.rows = result->row_count;
-      results_[result->id] = std::move(value);
+      Add(attempt, result->rows, staged);
+      attempt.value.rows = result->row_count;
+      results_[result->id] = std::move(attempt.value);
     }
   }
 
@@ -106,7 +124,25 @@ class Results {
   }
 
  private:
-  std::map<std::pair<job::BatchId, std::pair<uint32_t, uint64_t>>, Value> parts_;
+  struct Attempt {
+    Value value = {};
+    job::SideLine side_files = {};
+    bool begun = false;
+  };
+
+  static void Add(Attempt& attempt, std::string_view bytes, bool staged) {
+    if (!staged) return attempt.value.Add(bytes);
+    const bool listed = attempt.side_files.line().has_value();
+    const bool first = !std::exchange(attempt.begun, true);
+    const Result<std::string_view> rows = attempt.side_files.RowsIn(bytes, first);
+    if (!rows.ok()) return;  // the job has failed for it
+    if (!listed && attempt.side_files.line()) {
+      attempt.value.Add(std::string_view(SideFilesText(*attempt.side_files.line())));
+    }
+    attempt.value.Add(*rows);
+  }
+
+  std::map<std::pair<job::BatchId, std::pair<uint32_t, uint64_t>>, Attempt> parts_;
   std::map<job::BatchId, Value> results_;
 };
 
@@ -166,7 +202,7 @@ Result<RowsOfRun> ReadRows(const Files& files, const std::string& state_folder) 
             keys.emplace_back(key, chunk->first + index);
           });
         }
-        results.See(record);
+        results.See(record, state.stages_side_files());
         return state.Apply(record, place, rows);
       });
   if (!run.ok()) return run.error();
@@ -209,7 +245,7 @@ std::map<job::BatchId, BatchTexts> ReadTexts(const Files& files, const std::stri
         const auto* result = std::get_if<job::ResultRecord>(&record);
         if ((part != nullptr && is_wanted(part->id)) ||
             (result != nullptr && is_wanted(result->id))) {
-          results.See(record);
+          results.See(record, state.stages_side_files());
         }
         return state.Apply(record, place, rows);
       }));

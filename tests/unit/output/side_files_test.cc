@@ -398,6 +398,14 @@ TEST_F(StagedFilesTest, NoLinkIsFollowed) {
   EXPECT_FALSE(Check(ListOnDisk("a.txt", "x")).ok());
 }
 
+TEST(StagedPublisher, WhatIsForbiddenIsForAPerson) {
+  StagedJob job(true);
+  job.newest_ = Error{Code::kPermission, "rename /out/a.txt: not permitted"};
+  const auto refused = job.Publish();
+  EXPECT_EQ(refused.error().code, Code::kInvalid);
+  EXPECT_THAT(refused.error().message, HasSubstr("must run as the user of the nodes"));
+}
+
 TEST_F(StagedFilesTest, WhatIsNoFolderIsInTheWay) {
   Stage("a/b/c.txt", "x");
   folder_.Write("a/b", "a file");
