@@ -144,6 +144,19 @@ def test_a_file_that_is_only_read_may_stay_open(staged):
     assert listed(agent.result())[0]["files"] == [["x", 1, digest(b"1")]]
 
 
+def test_a_file_that_nobody_may_write_counts_too(staged):
+    agent = staged(
+        """
+        with open(os.path.join(out, "x"), "w") as file:
+            file.write("1")
+        os.chmod(os.path.join(out, "x"), 0o400)
+        """
+    )
+    agent.ready()
+    agent.run_files()
+    assert listed(agent.result())[0]["files"] == [["x", 1, digest(b"1")]]
+
+
 def test_the_list_is_bounded(staged):
     agent = staged(
         f"for i in range({side_files.MAX_FILES} + 1):\n"

@@ -175,7 +175,11 @@ class SideFiles:
         digest = sha256()
         size = 0
         shown = 0
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        flags = os.O_NOFOLLOW | os.O_CLOEXEC
+        try:  # some network volumes sync only what is open for writing
+            descriptor = os.open(path, os.O_RDWR | flags)
+        except PermissionError:
+            descriptor = os.open(path, os.O_RDONLY | flags)
         try:
             os.fsync(descriptor)
             while True:
