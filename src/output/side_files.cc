@@ -160,12 +160,27 @@ Status StagedFiles::Check(job::BatchId id, const job::SideList& list, bool may_r
     return Error{
         Code::kInvalid,
         fmt::format("the side file {} of mini-batch {} is neither in {}/{} nor, as it was, "
-                    "in its place: somebody has removed or changed it. Put it back, or "
-                    "start over with --overwrite",
+                    "in its place: somebody has removed or changed it. Put it back; or move away "
+                    "what is in its place, and continue the run, which runs that mini-batch again",
                     Shown(file.name), job::MiniBatchText(id), places_.output_folder,
                     places_.staging)};
   }
   return {};
+}
+
+Result<bool> StagedFiles::Has(const job::SideList& list) const {
+  for (const job::SideFile& file : list.files) {
+    bool found = false;
+    for (const std::string& name : {StagedName(list, file), file.name}) {
+      const Result<std::optional<FileFacts>> there = FactsOf(name);
+      if (!there.ok() && there.error().code != Code::kPermission) return there.error();
+      found = found || (there.ok() && *there && (*there)->kind == EntryKind::kFile &&
+                        (*there)->size == file.bytes);
+      if (found) break;
+    }
+    if (!found) return false;
+  }
+  return true;
 }
 
 Status StagedFiles::MakeFoldersOf(const std::string& name) {

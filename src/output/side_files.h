@@ -39,6 +39,8 @@ class StagedFiles {
   // Whether those of one attempt can be moved: each is as its result says, or in its place already.
   // kInvalid: one is neither; kExists: something else is in its place, and `may_replace` is false.
   Status Check(job::BatchId id, const job::SideList& list, bool may_replace);
+  // Whether each file of the attempt is in its folder or in its place, by its size.
+  Result<bool> Has(const job::SideList& list) const;
   // Moves what is not in its place yet, of a list that was checked.
   Status Move(const job::SideList& list);
   // Makes all that was moved durable.

@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import json
 import os
+import shutil
 
 import pytest
 from support import processes
@@ -218,9 +219,24 @@ def test_a_list_that_is_gone_is_published_again(work):
     result = work.run("--resume")
     assert result.code == 1, result
     assert "the side file 002.txt of mini-batch 2 is neither in" in result.output
-    (folder_of(work) / "002.txt").write_text("whole 2")
+    # Nothing of that run is published now: what is lost is run again, and nothing else.
     result = work.run("--resume")
     assert result.code == 0, result
+    assert sorted(work.noted("held")) == ["0", "1", "2", "2", "3"]
+    expect_whole(work, 4)
+
+
+def test_staged_files_that_were_removed_are_made_again(work):
+    job(work, 4, runMaxTry=1, errorThreshold=0, processCountPerNode=1)
+    work.make("fails")
+    for index in range(3):
+        (work.root / f"tried-{index}").touch()
+    assert work.run().code == 1
+    (staged,) = folder_of(work).glob(".parallelrun-staged-*")
+    shutil.rmtree(staged)
+    result = work.run("--resume")
+    assert result.code == 0, result
+    assert sorted(work.noted("held")) == ["0", "0", "1", "1", "2", "2", "3"]
     expect_whole(work, 4)
 
 

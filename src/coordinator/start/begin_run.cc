@@ -16,12 +16,14 @@
 #include "base/time.h"
 #include "coordinator/log_tree/previous_logs.h"
 #include "coordinator/start/earlier_run.h"
+#include "coordinator/start/lost_side_files.h"
 #include "coordinator/start/newest_pod.h"
 #include "coordinator/start/run_again.h"
 #include "coordinator/start/state_lock.h"
 #include "coordinator/start/stored_side_inputs.h"
 #include "job/work.h"
 #include "ledger/claim.h"
+#include "output/own_places.h"
 #include "plan/columns/types_json.h"
 #include "plan/input_changes.h"
 #include "plan/input_store.h"
@@ -84,7 +86,8 @@ Status CheckTypes(const JobLayout& layout, const job::JobState& state) {
 struct Decided {
   StartDecision decision;
   std::string warning;
-  bool holds_rows = false;  // what is in the output's place
+  bool holds_rows = false;                  // what is in the output's place
+  std::vector<job::AgainRecord> lost = {};  // results whose side files are gone
 };
 
 Result<Decided> Decide(const CoordinatorConfig& config, const JobLayout& layout,
@@ -114,6 +117,15 @@ Result<Decided> Decide(const CoordinatorConfig& config, const JobLayout& layout,
     if (!damage.ok()) return damage.error();
     run.output_damage = *damage;
   }
+  std::vector<job::AgainRecord> lost;
+  if (AsksForSideFiles(run, state)) {
+    starting.Begin("looks for the side files of finished mini-batches", "steps");
+    auto found = ResultsWithoutSideFiles(files, layout.state_folder, state, layout.output_folder,
+                                         output::StagingNameOf(opened.ledger->run_id()));
+    if (!found.ok()) return found.error();
+    lost = std::move(*found);
+    run.side_files_lost = !lost.empty();
+  }
   const Result<StartDecision> decision = DecideStart(run, state);
   if (!decision.ok()) return decision.error();
   if (!decision->continues && !decision->has_finished) {
@@ -126,7 +138,8 @@ Result<Decided> Decide(const CoordinatorConfig& config, const JobLayout& layout,
   if (!changes.ok()) return changes.error();
   const Result<StartDecision> with_inputs = DecideWithInputs(run, state, *decision, *changes);
   if (!with_inputs.ok()) return with_inputs.error();
-  return Decided{*with_inputs, WarningOf(*with_inputs, *changes), HoldsRows(run, state)};
+  return Decided{*with_inputs, WarningOf(*with_inputs, *changes), HoldsRows(run, state),
+                 std::move(lost)};
 }
 
 // Which versions of them nodes fetch. Whoever goes on with a run has them fetch those that it began
@@ -165,20 +178,23 @@ Status Begin(const CoordinatorConfig& config, const StartDecision& decision, Ope
   return begun;
 }
 
-// Durable before anybody is told of it.
-Status RunAgain(const JobLayout& layout, const Files& files, Opened& opened) {
-  const auto again = ResultsToRunAgain(files, layout.state_folder, opened.state);
-  if (!again.ok()) return again.error();
+// The results that `records` name are void, but for those that are so already; durable before
+// anybody is told of it. `why` they are, for people.
+Status RunAgain(std::vector<job::AgainRecord> records, const char* why, Opened& opened) {
   uint64_t results = 0;
-  for (const job::AgainRecord& record : *again) {
+  for (job::AgainRecord& record : records) {
+    std::erase_if(record.results, [&opened](const job::AgainRecord::Result& result) {
+      return opened.state.StateOf(result.id) != job::MiniBatch::State::kSucceeded;
+    });
+    if (record.results.empty()) continue;
     const ledger::Ledger::Appended appended = opened.ledger->Append(record);
     if (Status s = opened.state.Apply(record, appended.record, appended.rows); !s.ok()) return s;
     results += record.results.size();
   }
+  if (results == 0) return {};
   const Result<uint64_t> flushed = opened.ledger->Flush();
   if (!flushed.ok()) return flushed.error();
-  spdlog::warn("{} again: the processes that had run them did not end their shutdown()",
-               CountOf(results, "mini-batch", "is run", "are run"));
+  spdlog::warn("{} again: {}", CountOf(results, "mini-batch", "is run", "are run"), why);
   return {};
 }
 
@@ -248,7 +264,7 @@ Result<Begun> TakeUp(const CoordinatorConfig& config, const JobLayout& layout,
   if (const Status ended = output.EndOlder(opened.ledger->epoch()); !ended.ok()) {
     return ended.error();
   }
-  const Result<Decided> decided = Decide(config, layout, opened, files, output, starting);
+  Result<Decided> decided = Decide(config, layout, opened, files, output, starting);
   if (!decided.ok()) return decided.error();
   const bool with_nothing = !opened.state.settings() || decided->decision.overwrite;
   Result<std::vector<job::SideInput>> side_inputs =
@@ -279,7 +295,17 @@ Result<Begun> TakeUp(const CoordinatorConfig& config, const JobLayout& layout,
   const auto& settings = opened.state.settings();
   run.replaces = decided->holds_rows && settings && settings->may_replace;
   if (decision.run_again) {
-    if (const Status again = RunAgain(layout, files, opened); !again.ok()) return again.error();
+    auto unclosed = ResultsToRunAgain(files, layout.state_folder, opened.state);
+    if (!unclosed.ok()) return unclosed.error();
+    const Status again =
+        RunAgain(std::move(*unclosed),
+                 "the processes that had run them did not end their shutdown()", opened);
+    if (!again.ok()) return again.error();
+  }
+  if (decision.continues) {
+    const Status again =
+        RunAgain(std::move(decided->lost), "their side files are not there any more", opened);
+    if (!again.ok()) return again.error();
   }
   return run;
 }

@@ -161,6 +161,13 @@ Result<StartDecision> WithFinished(const NewRun& run, const StartDecision& decis
           AskFor(run, api::IfExists::kOverwrite)};
 }
 
+// A person continues it.
+bool GoesOn(const NewRun& run, const job::JobState& state) {
+  const bool asks =
+      run.if_exists == api::IfExists::kResume || run.if_exists == api::IfExists::kRetryFailed;
+  return asks && state.settings() && state.settings()->resource_uid != run.resource_uid;
+}
+
 }  // namespace
 
 bool HoldsRows(const NewRun& run, const job::JobState& state) {
@@ -170,10 +177,11 @@ bool HoldsRows(const NewRun& run, const job::JobState& state) {
 }
 
 bool AsksForDamage(const NewRun& run, const job::JobState& state) {
-  const bool goes_on =
-      run.if_exists == api::IfExists::kResume || run.if_exists == api::IfExists::kRetryFailed;
-  return goes_on && run.output_there && state.published() && state.settings() &&
-         state.settings()->resource_uid != run.resource_uid;
+  return GoesOn(run, state) && run.output_there && state.published();
+}
+
+bool AsksForSideFiles(const NewRun& run, const job::JobState& state) {
+  return GoesOn(run, state) && state.stages_side_files() && !state.published();
 }
 
 Result<StartDecision> DecideStart(const NewRun& run, const job::JobState& state) {
@@ -225,7 +233,7 @@ Result<StartDecision> DecideStart(const NewRun& run, const job::JobState& state)
   const bool damaged =
       state.published() && publishes && (!run.output_there || !run.output_damage.empty());
   // A finished run stays finished, unless what failed is to be tried again, or published again.
-  decision.write_settings = !HasFinished(state) || retry || damaged;
+  decision.write_settings = !HasFinished(state) || retry || damaged || run.side_files_lost;
   decision.continues = decision.write_settings;
   decision.has_finished = !decision.continues;
   decision.run_again = decision.continues && unclosed && (asks || run.output_path.empty());

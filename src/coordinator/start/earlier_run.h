@@ -29,6 +29,8 @@ struct NewRun {
   std::string empty_if_existing;  // "inputs[day]": one with allowEmpty: Existing, if there is one
   // How it differs from what the run had published, in words; empty: not at all, or nobody looked.
   std::string output_damage;
+  // Of results that were to be published: their mini-batches are run again.
+  bool side_files_lost = false;
   // This very job had the output before: its state was lost with an earlier pod.
   bool had_output = false;
   bool in_pod = false;  // nobody else's command line, and no lock on the state folder
@@ -58,6 +60,10 @@ bool HoldsRows(const NewRun& run, const job::JobState& state);
 // Whether it matters that the output still is what was published: to a person who continues a run
 // that had published it.
 bool AsksForDamage(const NewRun& run, const job::JobState& state);
+
+// Whether it matters that staged side files are still there: to a person who continues a run that
+// has not published them.
+bool AsksForSideFiles(const NewRun& run, const job::JobState& state);
 
 // kExists and kInvalid say what a user can do instead.
 Result<StartDecision> DecideStart(const NewRun& run, const job::JobState& state);

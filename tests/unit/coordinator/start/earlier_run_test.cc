@@ -194,6 +194,33 @@ TEST(EarlierRun, AnOutputThatIsGoneIsPublishedAgain) {
   }
 }
 
+// They are in no ledger, so that only another run() brings them back.
+TEST(EarlierRun, MiniBatchesWhoseStagedSideFilesAreGoneAreRunAgain) {
+  job::JobState state = StateOf(Left::kBegun);
+  job::SettingsRecord settings;
+  settings.generation = 4;
+  settings.resource_uid = "before";
+  const std::string plan = R"({"output":{"sideFiles":"Staged"}})";
+  settings.plan_settings = plan;
+  settings.job = kJob;
+  EXPECT_FALSE(AsksForSideFiles(Asking(api::IfExists::kResume), state));
+  ASSERT_TRUE(state.Apply(settings, {}, {}).ok());
+  ASSERT_TRUE(state.Apply(job::VerdictRecord{job::Outcome::kSucceeded, 1, "R", "m"}, {}, {}).ok());
+  NewRun run = Asking(api::IfExists::kResume);
+  run.plan_settings = plan;
+  EXPECT_TRUE(AsksForSideFiles(run, state));
+  EXPECT_FALSE(AsksForSideFiles(Asking(api::IfExists::kOverwrite), state));
+  EXPECT_FALSE(DecideStart(run, state)->continues) << "it is to be published, no more";
+  run.side_files_lost = true;
+  EXPECT_TRUE(DecideStart(run, state)->continues);
+  EXPECT_EQ(DecideStart(run, state)->generation, 5U);
+  run.resource_uid = "before";
+  EXPECT_FALSE(AsksForSideFiles(run, state)) << "its own restart";
+  ASSERT_TRUE(state.Apply(job::PublishedRecord{"/out/o.txt", 1, 1, {}}, {}, {}).ok());
+  run.resource_uid = "new";
+  EXPECT_FALSE(AsksForSideFiles(run, state));
+}
+
 // With SummaryOnly it is the list of side files, and something of the run lies in its folder.
 TEST(EarlierRun, AListOfSideFilesIsPublishedAgain) {
   job::JobState state = StateOf(Left::kBegun);
