@@ -67,6 +67,8 @@ class SideNames {
 
   // Those of a result, as the line in front of its rows says.
   void Add(BatchId id, std::string_view line, size_t most = kMost);
+  // No result has left one.
+  bool empty() const { return owners_.empty(); }
   // The results of these are void.
   void Void(const std::vector<BatchId>& ids);
   // Why they can never be published, in words; "": they can.

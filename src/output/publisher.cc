@@ -205,6 +205,7 @@ Status Forbidden(const Status& why) {
 // All of them, or none as far as anybody can know before.
 Status MoveSideFiles(const StagedOutput& staged, const ledger::Ledger& ledger,
                      const job::JobState& state, const Replaceable& replaceable) {
+  if (state.side_names().empty()) return {};
   Result<std::unique_ptr<StagedFiles>> files = StagedFiles::Open(*staged.files, staged.places);
   if (!files.ok()) return files.error();
   const bool may_replace = replaceable.whatever || replaceable.last;

@@ -101,7 +101,10 @@ TEST(SideList, ALineWithoutAnEndIsNotGathered) {
 
 TEST(SideNames, AFileIsOfOneMiniBatch) {
   SideNames names;
+  names.Add(2, "{}");
+  EXPECT_TRUE(names.empty());
   names.Add(3, ListOf({"a", "b"}));
+  EXPECT_FALSE(names.empty());
   names.Add(3, ListOf({"a"}));  // again, of the same one
   names.Add(4, ListOf({"c"}));
   names.Add(5, "{}");
