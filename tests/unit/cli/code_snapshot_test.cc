@@ -167,7 +167,7 @@ TEST_F(CodeSnapshotTest, EnvironmentsLogsAndOutputsAreNeverCode) {
   Write("my-env/lib/site.py", "");
   Write("logs/a.txt", "");
   Write("outputs/a.txt", "");
-  Write("out/.parallelrun-staged-000000000000009f/process000-1f/1/a.txt", "");
+  Write(".parallelrun-staged-000000000000009f/process000-1f/1/a.txt", "");
   EXPECT_EQ(Take(), before);
   EXPECT_THAT(notes_, ElementsAre(HasSubstr("left out of the code: outputs, logs. While a job")));
   EXPECT_EQ(Take({code() + "/logs", code() + "/outputs"}), before);
