@@ -1,8 +1,10 @@
 """kill -9 and freezes, at random moments, of every process of a running job.
 
-The entry script keeps a history of its own of each call of run(), by appending a line to a file. At
-the end the output is compared, byte for byte, with what an undisturbed run writes, and with that
-history; and what the job and its ledger count, with both.
+The entry script keeps a history of its own of each call of run(), by appending a line to a file,
+and writes a side file now and then, of another content in each call. At the end the output is
+compared, byte for byte, with what an undisturbed run writes, and with that history; and what the
+job and its ledger count, with both. Of each side file that of one call is there, whole, and nothing
+else.
 
     CHAOS_SECONDS   of faults; 20 unless told (script/soak: more), and in proportion fewer
                     mini-batches for less than 120
@@ -12,6 +14,7 @@ history; and what the job and its ledger count, with both.
 import json
 import os
 import random
+import re
 import signal
 import sys
 import time
@@ -29,7 +32,10 @@ LEASE_SECONDS = 10
 # A call takes longer as the time for faults does, so that the job never ends before them.
 SCRIPT = """
 import os, time
+from azureml_user.parallel_run import EntryScript
 from steps import FOLDER, there
+
+side_files = EntryScript().output_dir
 
 history = os.open(os.path.join(FOLDER, "history"), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
 pace = float(open(os.path.join(FOLDER, "pace")).read())
@@ -42,6 +48,11 @@ def run(mini_batch):
     over = over or there("over")
     if not over:
         time.sleep(pace)
+    if number % 100 == 0:
+        with open(os.path.join(side_files, f"{number}.txt"), "w") as file:
+            file.write(f"{number} " * 1000)
+            file.flush()
+            file.write(f"{os.getpid()} {time.monotonic_ns()}")
     os.write(history, b"returned %d\\n" % number)
     return [f"{number} {number * number}"]
 """
@@ -124,6 +135,7 @@ def test_every_row_once_under_random_kills_and_freezes(work, capsys):
         runMaxTry=1000,  # a killed worker process is a failed attempt
         nodeRestartLimit=100_000,
         coordinator={"restartLimit": 1000},
+        output={"volume": "out", "sideFiles": "Staged"},
     )
     print(f"CHAOS_SEED={SEED}")  # beside each failure
     chaos = Chaos(work)
@@ -134,7 +146,16 @@ def test_every_row_once_under_random_kills_and_freezes(work, capsys):
 
     expected = "".join(f"{number} {number * number}\n" for number in range(MINI_BATCHES))
     assert work.output.read_text() == expected, f"seed {SEED}"
-    assert work.beside_index() == [work.output.name]
+    written = range(0, MINI_BATCHES, 100)
+    names = sorted([work.output.name, *(f"{number}.txt" for number in written)])
+    assert work.beside_index() == names, f"seed {SEED}"
+    for number in written:
+        text = (work.output.parent / f"{number}.txt").read_text()
+        whole = re.escape(f"{number} " * 1000) + r"\d+ \d+"
+        assert re.fullmatch(whole, text), f"{number}.txt (seed {SEED})"
+    verified = work.call("verify", work.output)
+    assert verified.code == 0, f"seed {SEED}\n{verified}"
+    assert f"whole: {len(written)} side files" in verified.output
 
     counts = f"{MINI_BATCHES} succeeded, 0 failed"
     assert f"{counts}, of {MINI_BATCHES}" in result.output, f"seed {SEED}\n{result}"
