@@ -155,6 +155,10 @@ BatchId SideNames::Take(std::string_view name, BatchId id) {
   return owners_.try_emplace(XXH3_64bits(name.data(), name.size()), id).first->second;
 }
 
+bool SideNames::Has(std::string_view name) const {
+  return owners_.contains(XXH3_64bits(name.data(), name.size()));
+}
+
 void SideNames::Void(const std::vector<BatchId>& ids) {
   if (owners_.empty()) return;
   std::vector<BatchId> sorted = ids;

@@ -69,6 +69,7 @@ class SideNames {
   void Add(BatchId id, std::string_view line, size_t most = kMost);
   // No result has left one.
   bool empty() const { return owners_.empty(); }
+  bool Has(std::string_view name) const;
   // The results of these are void.
   void Void(const std::vector<BatchId>& ids);
   // Why they can never be published, in words; "": they can.

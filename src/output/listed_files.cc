@@ -1,6 +1,7 @@
 #include "output/listed_files.h"
 
 #include <spdlog/fmt/fmt.h>
+#include <spdlog/spdlog.h>
 
 #include <memory>
 #include <optional>
@@ -44,42 +45,84 @@ Result<std::string> DifferenceOf(const Folder& folder, const std::string& name, 
   return std::string(Hex(digest.Finish()) == sha256 ? "" : "has other bytes than were published");
 }
 
-}  // namespace
+struct ListedFile {
+  std::string name;
+  uint64_t bytes = 0;
+  std::string sha256;
+};
 
-Result<ListedFiles> CheckListedFiles(const Files& files, const std::string& output_path) {
+// Each file that the list of an output names.
+Status EachListed(const Files& files, const std::string& output_path,
+                  const std::function<void(const ListedFile&)>& each) {
   const bool alone = output_path.ends_with(std::string("/") + kSideListName);
   const std::string path = alone ? output_path : IndexNameOf(output_path);
   const Result<std::unique_ptr<File>> list = files.OpenRead(path);
   if (!list.ok()) return list.error();
-  const Result<std::unique_ptr<Folder>> folder =
-      files.OpenFolder(FolderOf(output_path), Links::kRefuse);
-  if (!folder.ok()) return folder.error();
-  ListedFiles found;
-  Status wrong;
-  const auto check = [&](const nlohmann::json& file) {
-    const std::string name = lenient::Text(file, "name");
-    const uint64_t bytes = lenient::Unsigned(file, "bytes");
-    const Result<std::string> differs =
-        DifferenceOf(**folder, name, bytes, lenient::Text(file, "sha256"));
-    ++found.files;
-    found.bytes += bytes;
-    if (differs.ok() && differs->empty()) return;
-    const std::string words =
-        differs.ok() ? *differs : "cannot be read: " + differs.error().message;
-    if (found.damaged++ == 0) found.first = Printable(name, kShown) + " " + words;
+  const auto tell = [&each](const nlohmann::json& file) {
+    each({lenient::Text(file, "name"), lenient::Unsigned(file, "bytes"),
+          lenient::Text(file, "sha256")});
   };
+  Status wrong;
   const Result<uint64_t> read = EachLine(**list, kMostListLine, [&](std::string_view line) {
     const std::optional<nlohmann::json> parsed = ParseJson(line);
     if (!parsed) wrong = Error{Code::kInvalid, path + " holds a line that is no JSON"};
     if (!parsed) return false;
-    if (alone) check(*parsed);
-    for (const nlohmann::json& file : lenient::List(*parsed, "files")) check(file);
+    if (alone) tell(*parsed);
+    for (const nlohmann::json& file : lenient::List(*parsed, "files")) tell(file);
     return true;
   });
-  if (!wrong.ok()) return wrong.error();
+  if (!wrong.ok()) return wrong;
   if (!read.ok()) return read.error();
   if (*read > 0) return Error{Code::kInvalid, path + " holds a line that is too long"};
+  return {};
+}
+
+// And the folders above it that are empty then.
+Status RemoveWithFolders(Folder& folder, std::string name) {
+  if (Status removed = folder.Remove(name); !removed.ok()) return removed;
+  for (size_t slash = name.rfind('/'); slash != std::string::npos; slash = name.rfind('/')) {
+    name.resize(slash);
+    if (!folder.Remove(name).ok()) break;  // something is left there
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<ListedFiles> CheckListedFiles(const Files& files, const std::string& output_path) {
+  const Result<std::unique_ptr<Folder>> folder =
+      files.OpenFolder(FolderOf(output_path), Links::kRefuse);
+  if (!folder.ok()) return folder.error();
+  ListedFiles found;
+  const Status read = EachListed(files, output_path, [&](const ListedFile& file) {
+    const Result<std::string> differs = DifferenceOf(**folder, file.name, file.bytes, file.sha256);
+    ++found.files;
+    found.bytes += file.bytes;
+    if (differs.ok() && differs->empty()) return;
+    const std::string words =
+        differs.ok() ? *differs : "cannot be read: " + differs.error().message;
+    if (found.damaged++ == 0) found.first = Printable(file.name, kShown) + " " + words;
+  });
+  if (!read.ok()) return read.error();
   return found;
+}
+
+Result<uint64_t> RemoveListedFiles(const Files& files, const std::string& output_path,
+                                   const std::function<bool(const std::string& name)>& keeps) {
+  const Result<std::unique_ptr<Folder>> folder =
+      files.OpenFolder(FolderOf(output_path), Links::kRefuse);
+  if (!folder.ok()) return folder.error();
+  uint64_t count = 0;
+  const Status read = EachListed(files, output_path, [&](const ListedFile& file) {
+    if (keeps(file.name)) return;
+    const Result<std::string> differs = DifferenceOf(**folder, file.name, file.bytes, file.sha256);
+    if (!differs.ok() || !differs->empty()) return;  // it is gone, or somebody's by now
+    const Status removed = RemoveWithFolders(**folder, file.name);
+    if (removed.ok()) ++count;
+    if (!removed.ok()) spdlog::warn("{}", removed.error().message);
+  });
+  if (!read.ok() && read.error().code != Code::kNotFound) return read.error();
+  return count;
 }
 
 }  // namespace parallelrun::output

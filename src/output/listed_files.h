@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "base/error.h"
@@ -19,5 +20,11 @@ struct ListedFiles {
 
 // Reads all of them. `output_path` is that of the output. kInvalid: the list cannot be understood.
 Result<ListedFiles> CheckListedFiles(const Files& files, const std::string& output_path);
+
+// Removes those that the list of an output names and `keeps` does not, where they still are what
+// the list says, and the folders that are empty then; how many. Without a list nothing is removed.
+// What cannot be removed is told in the log, and stays.
+Result<uint64_t> RemoveListedFiles(const Files& files, const std::string& output_path,
+                                   const std::function<bool(const std::string& name)>& keeps);
 
 }  // namespace parallelrun::output

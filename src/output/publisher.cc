@@ -11,6 +11,7 @@
 #include "api/settings.h"
 #include "job/record_codec.h"
 #include "output/csv_join.h"
+#include "output/listed_files.h"
 #include "output/output_file.h"
 #include "output/output_index.h"
 #include "output/parquet/output_columns.h"
@@ -223,6 +224,20 @@ Status MoveSideFiles(const StagedOutput& staged, const ledger::Ledger& ledger,
   return moved.ok() ? (*files)->Sync() : Forbidden(moved);
 }
 
+// Side files of the output that is replaced are none of this one's, but for those of the same name.
+// Its list is still there: who is interrupted does it again.
+Status RemoveReplaced(const StagedOutput& staged, const std::string& output,
+                      const job::JobState& state, const Replaceable& replaceable) {
+  if (!replaceable.whatever && !replaceable.last) return {};
+  if (Status newest = staged.newest(); !newest.ok()) return newest;
+  const Result<uint64_t> removed =
+      RemoveListedFiles(*staged.files, output,
+                        [&state](const std::string& name) { return state.side_names().Has(name); });
+  // A list that cannot be read is that of an output which goes all the same.
+  if (!removed.ok() && removed.error().code != Code::kInvalid) return removed.error();
+  return {};
+}
+
 Result<std::unique_ptr<RowFormat>> FormatOf(const ledger::Ledger& ledger,
                                             const job::JobState& state,
                                             const PublishOptions& options) {
@@ -273,6 +288,10 @@ Result<Publication> PublishOutput(Sink& sink, const ledger::Ledger& ledger,
   if (options.staged) {
     const Status moved = MoveSideFiles(*options.staged, ledger, state, replaceable);
     if (!moved.ok()) return moved.error();
+    if (const Status s = RemoveReplaced(*options.staged, sink.Location(), state, replaceable);
+        !s.ok()) {
+      return s.error();
+    }
   }
   const Result<std::unique_ptr<Writer>> begun = sink.Begin(total);
   if (!begun.ok()) return begun.error();

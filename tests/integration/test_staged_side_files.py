@@ -278,6 +278,20 @@ def test_a_run_that_starts_over_removes_what_the_one_before_has_left(work, kille
     expect_whole(work, 3)
 
 
+def test_side_files_of_an_output_that_is_replaced_go_with_it(work):
+    job(work, 6, output=ROWS)
+    assert work.run().code == 0
+    for path in sorted(work.data.iterdir())[3:]:
+        path.unlink()
+    (folder_of(work) / "of-a-user.txt").write_text("x")
+    (folder_of(work) / "005.txt").write_text("by a user now")
+    result = work.run("--overwrite")
+    assert result.code == 0, result
+    own = (work.output.name, f"{work.output.name}.index.jsonl")
+    kept = {"of-a-user.txt": "x", "005.txt": "by a user now"}
+    assert side_files(work, own) == {**expected(3), **kept}
+
+
 APPENDS = """
 import os, sys
 
@@ -323,7 +337,15 @@ def test_a_file_that_is_still_open_fails_its_mini_batch(work):
 
 
 def test_async_mode_is_refused(work):
-    job(work, 2, arguments=["--to", "$(output)", "--amlbi_async_mode", "True"])
+    work.files(2)
+    work.script(
+        "def init(): pass\n"
+        "def enqueue(mini_batch, context): pass\n"
+        "def check_all_tasks_processed(): return True\n"
+        "def get_processing_batch_number(): return 0\n"
+        "def get_finished_batch_result(): return {}\n"
+    )
+    work.job(output=SUMMARY, arguments=["--amlbi_async_mode", "True"])
     result = work.run()
     assert result.code == 2, result
     assert "spec.output.sideFiles: Staged takes the files of a mini-batch" in result.output

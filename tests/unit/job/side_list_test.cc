@@ -105,6 +105,8 @@ TEST(SideNames, AFileIsOfOneMiniBatch) {
   EXPECT_TRUE(names.empty());
   names.Add(3, ListOf({"a", "b"}));
   EXPECT_FALSE(names.empty());
+  EXPECT_TRUE(names.Has("b"));
+  EXPECT_FALSE(names.Has("c"));
   names.Add(3, ListOf({"a"}));  // again, of the same one
   names.Add(4, ListOf({"c"}));
   names.Add(5, "{}");

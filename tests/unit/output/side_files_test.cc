@@ -323,6 +323,39 @@ TEST(StagedPublisherFaults, AListIsNowhereWithoutItsFiles) {
   }
 }
 
+TEST(StagedPublisher, SideFilesOfTheOutputThatIsReplacedGo) {
+  for (const bool list_alone : {false, true}) {
+    StagedJob job(list_alone);
+    json of_before = json::array();
+    for (const char* name : {"a.txt", "old/deep/x.txt", "changed.txt", "gone.txt"}) {
+      of_before.push_back({{"name", name}, {"bytes", 3}, {"sha256", DigestOf("abc")}});
+    }
+    std::string list;
+    for (const json& file : of_before) list += file.dump() + "\n";
+    job.files_.Put(job.Location(), list_alone ? list : "rows\n");
+    if (!list_alone) {
+      job.files_.Put("/out/rows.txt.index.jsonl",
+                     R"({"parallelrunIndex":1,"output":"rows.txt"})"
+                     "\n" +
+                         json{{"miniBatch", 0}, {"files", of_before}}.dump() + "\n");
+    }
+    job.files_.Put("/out/a.txt", "abc");
+    job.files_.Put("/out/old/deep/x.txt", "abc");
+    job.files_.Put("/out/changed.txt", "by a user");
+    job.files_.Put("/out/of-a-user.txt", "abc");
+    EXPECT_EQ(job.Publish().error().code, Code::kExists);
+    EXPECT_TRUE(job.files_.Has("/out/old/deep/x.txt"));
+    job.MayReplace();
+    const auto published = job.Publish();
+    ASSERT_TRUE(published.ok()) << published.error().message;
+    EXPECT_TRUE(job.AllThere());
+    EXPECT_FALSE(job.files_.Has("/out/old/deep/x.txt"));
+    EXPECT_FALSE(job.files_.HasFolder("/out/old"));
+    EXPECT_TRUE(job.files_.Has("/out/changed.txt"));
+    EXPECT_TRUE(job.files_.Has("/out/of-a-user.txt"));
+  }
+}
+
 TEST(StagedList, IsComparedWithWhatIsThere) {
   for (const bool list_alone : {false, true}) {
     StagedJob job(list_alone);
