@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cassert>
 #include <deque>
-#include <limits>
 #include <utility>
 
 #include "base/escape.h"
@@ -22,9 +21,32 @@ constexpr uint64_t kEndReserve = uint64_t{256} << 10;
 constexpr size_t kFolderShown = 1000;                 // bytes
 constexpr uint64_t kReserveStep = uint64_t{4} << 20;  // a reservation is a system call
 
-}  // namespace
+class LogLedger final : public Ledger {
+ public:
+  struct State;
+  explicit LogLedger(std::unique_ptr<State> state);
+  ~LogLedger() override;
 
-struct Ledger::State {
+  uint32_t epoch() const override;
+  uint64_t run_id() const override;
+  bool fresh() const override;
+  Status Begin(const std::optional<job::SettingsRecord>& settings,
+               std::optional<uint64_t> overwrite_run_id) override;
+  Appended Append(const job::Record& record) override;
+  Appended AppendEncoded(std::string_view encoded) override;
+  Result<uint64_t> Flush() override;
+  void GiveBackReserve() override;
+  uint64_t durable() const override;
+  uint64_t appended() const override;
+  Result<std::string> Read(const job::Place& place) const override;
+  Status CheckNewest() const override;
+  const std::string& token_path() const override;
+
+ private:
+  const std::unique_ptr<State> state_;
+};
+
+struct LogLedger::State {
   State(Files& f, std::string folder, ClaimedEpoch claimed, History replayed)
       : files(f),
         epochs_folder(std::move(folder)),
@@ -69,8 +91,10 @@ struct Ledger::State {
   std::map<uint32_t, std::unique_ptr<File>> logs;  // of earlier epochs, by `logs_mutex`
 };
 
-Ledger::Ledger(std::unique_ptr<State> state) : state_(std::move(state)) {}
-Ledger::~Ledger() = default;
+LogLedger::LogLedger(std::unique_ptr<State> state) : state_(std::move(state)) {}
+LogLedger::~LogLedger() = default;
+
+}  // namespace
 
 Result<std::unique_ptr<Ledger>> Ledger::Claim(Files& files, const LedgerOptions& options,
                                               const Visitor& visit) {
@@ -80,8 +104,8 @@ Result<std::unique_ptr<Ledger>> Ledger::Claim(Files& files, const LedgerOptions&
   Result<History> history =
       ReplayHistory(files, folder, claimed->header.epoch, claimed->header.run_id, visit);
   if (!history.ok()) return history.error();
-  auto state = std::make_unique<State>(files, folder, std::move(*claimed), std::move(*history));
-  return std::unique_ptr<Ledger>(new Ledger(std::move(state)));
+  return std::unique_ptr<Ledger>(std::make_unique<LogLedger>(
+      std::make_unique<LogLedger::State>(files, folder, std::move(*claimed), std::move(*history))));
 }
 
 Result<uint64_t> Ledger::Inspect(const Files& files, const std::string& state_folder,
@@ -100,20 +124,22 @@ Result<uint64_t> Ledger::Inspect(const Files& files, const std::string& state_fo
   return history->run_id;
 }
 
+namespace {
+
 // What cannot be given back now, the next epoch does.
-void Ledger::GiveBackReserve() {
+void LogLedger::GiveBackReserve() {
   if (state_->reserved > 0) static_cast<void>(state_->log->Trim());
 }
 
-uint32_t Ledger::epoch() const { return state_->header.epoch; }
-uint64_t Ledger::run_id() const { return state_->run_id; }
-bool Ledger::fresh() const { return state_->fresh; }
-uint64_t Ledger::durable() const { return state_->durable.load(std::memory_order_acquire); }
-uint64_t Ledger::appended() const { return state_->appended; }
-const std::string& Ledger::token_path() const { return state_->token_path; }
+uint32_t LogLedger::epoch() const { return state_->header.epoch; }
+uint64_t LogLedger::run_id() const { return state_->run_id; }
+bool LogLedger::fresh() const { return state_->fresh; }
+uint64_t LogLedger::durable() const { return state_->durable.load(std::memory_order_acquire); }
+uint64_t LogLedger::appended() const { return state_->appended; }
+const std::string& LogLedger::token_path() const { return state_->token_path; }
 
-Status Ledger::Begin(const std::optional<job::SettingsRecord>& settings,
-                     std::optional<uint64_t> overwrite_run_id) {
+Status LogLedger::Begin(const std::optional<job::SettingsRecord>& settings,
+                        std::optional<uint64_t> overwrite_run_id) {
   State& s = *state_;
   if (!s.begun) {
     s.begun = true;
@@ -139,18 +165,18 @@ Status Ledger::Begin(const std::optional<job::SettingsRecord>& settings,
   return s.Reserve(*flushed);
 }
 
-Ledger::Appended Ledger::Append(const job::Record& record) {
+Ledger::Appended LogLedger::Append(const job::Record& record) {
   assert(state_->begun);
   return state_->PlaceOf(state_->pending.Add(record), job::TypeOf(record));
 }
 
-Ledger::Appended Ledger::AppendEncoded(std::string_view encoded) {
+Ledger::Appended LogLedger::AppendEncoded(std::string_view encoded) {
   assert(state_->begun && !encoded.empty());
   return state_->PlaceOf(state_->pending.AddEncoded(encoded),
                          job::RecordType{static_cast<uint8_t>(encoded.front())});
 }
 
-Result<uint64_t> Ledger::Flush() {
+Result<uint64_t> LogLedger::Flush() {
   State& s = *state_;
   if (s.failed) return *s.failed;
   Result<std::deque<Round>> taken = s.pending.Take();
@@ -166,20 +192,15 @@ Result<uint64_t> Ledger::Flush() {
   return durable();
 }
 
-Ledger::Appended Ledger::State::PlaceOf(const Result<Pending::Added>& added, job::RecordType type) {
-  assert(added.ok());  // else the record is over the limit
-  if (!added.ok()) return Appended{std::numeric_limits<uint64_t>::max(), {}, {}};
-  const job::Place record{header.epoch, added->offset, added->length};
-  job::Place rows;
-  if (const auto skip = static_cast<uint32_t>(job::RowsOffset(type)); skip != 0) {
-    rows = {record.epoch, record.offset + skip, record.length - skip};
-  }
-  appended = record.offset + record.length;
-  return Appended{appended, record, rows};
+Ledger::Appended LogLedger::State::PlaceOf(const Result<Pending::Added>& added,
+                                           job::RecordType type) {
+  const Appended at = AppendedAt(header.epoch, added, type);
+  if (added.ok()) appended = at.position;
+  return at;
 }
 
 // kNoSpace changes nothing; every other error is remembered.
-Status Ledger::State::Write(Round& round) {
+Status LogLedger::State::Write(Round& round) {
   Status status = MakeRoom(round);
   if (status.ok()) {
     for (size_t i = 0; i < round.groups.size(); ++i) {
@@ -208,7 +229,7 @@ Status Ledger::State::Write(Round& round) {
   return {};
 }
 
-Status Ledger::State::MakeRoom(const Round& round) {
+Status LogLedger::State::MakeRoom(const Round& round) {
   Status made = Reserve(round.end());
   if (made.ok() || made.error().code != Code::kNoSpace) return made;
   const bool from_reserve = round.ends_job && round.end() <= reserved;
@@ -218,7 +239,7 @@ Status Ledger::State::MakeRoom(const Round& round) {
 }
 
 // Room for a log of that length, and for the end of the job behind it.
-Status Ledger::State::Reserve(uint64_t end) {
+Status LogLedger::State::Reserve(uint64_t end) {
   const uint64_t needed = end + kEndReserve;
   if (needed <= reserved) return {};
   uint64_t size = needed + kReserveStep;
@@ -241,7 +262,7 @@ Status Ledger::State::Reserve(uint64_t end) {
 // by a coordinator that does not know yet that it is superseded, loses nothing that is ever read.
 // An epoch that crashed could not do it itself. What cannot be given back now stays, for the next
 // epoch.
-void Ledger::State::TrimEarlier() {
+void LogLedger::State::TrimEarlier() {
   for (uint32_t epoch = 1; epoch < header.epoch; ++epoch) {
     if (const auto earlier = files.Open(LogPath(epoch)); earlier.ok()) {
       static_cast<void>((*earlier)->Trim());
@@ -250,7 +271,7 @@ void Ledger::State::TrimEarlier() {
 }
 
 // The log of an earlier epoch; a log once opened stays open.
-Result<const File*> Ledger::State::LogOf(uint32_t epoch) {
+Result<const File*> LogLedger::State::LogOf(uint32_t epoch) {
   const std::lock_guard lock(logs_mutex);
   std::unique_ptr<File>& file = logs[epoch];
   if (!file) {
@@ -261,7 +282,7 @@ Result<const File*> Ledger::State::LogOf(uint32_t epoch) {
   return file.get();
 }
 
-Result<std::string> Ledger::Read(const job::Place& place) const {
+Result<std::string> LogLedger::Read(const job::Place& place) const {
   State& s = *state_;
   if (place.epoch == s.header.epoch && !s.begun) {  // Begin will write it there
     return s.history.copied.substr(place.offset - kCopiedAt, place.length);
@@ -285,8 +306,9 @@ Result<std::string> Ledger::Read(const job::Place& place) const {
   return bytes;
 }
 
-Status Ledger::CheckNewest() const {
+Status LogLedger::CheckNewest() const {
   return CheckNewestEpoch(state_->files, state_->epochs_folder, state_->header.epoch);
 }
 
+}  // namespace
 }  // namespace parallelrun::ledger

@@ -1,5 +1,6 @@
 // The ledger of a job as its coordinator uses it (docs/ledger.md): claim an epoch, replay the
-// history, append records, make them durable in groups, read rows and plan chunks back.
+// history, append records, make them durable in groups, read rows and plan chunks back. One kind
+// are logs in a folder, which are claimed here, the other a chain of objects (chain_ledger.h).
 //
 // Threads: Begin, Append and the accessors belong to the decision thread; Flush to one other thread
 // (or the same), not during Begin; Read and durable are thread-safe. No thread of its own, no
@@ -45,20 +46,20 @@ class Ledger {
   // and inspection: a coordinator may be at work meanwhile. kNotFound when there is no ledger.
   static Result<uint64_t> Inspect(const Files& files, const std::string& state_folder,
                                   const Visitor& visit);
-  ~Ledger();
+  virtual ~Ledger() = default;
 
-  uint32_t epoch() const;
-  uint64_t run_id() const;
+  virtual uint32_t epoch() const = 0;
+  virtual uint64_t run_id() const = 0;
   // No settings record was replayed: this state folder was never used, or only by epochs that
   // ended before their first group.
-  bool fresh() const;
+  virtual bool fresh() const = 0;
 
   // Step 4: writes and syncs the first group, and takes over the reserve of earlier epochs.
   // `overwrite_run_id` starts anew with an empty history
   // under that run id (the caller then forgets what it replayed). kNoSpace: call it again, the
   // first call's group is written. Any other error is final.
-  Status Begin(const std::optional<job::SettingsRecord>& settings,
-               std::optional<uint64_t> overwrite_run_id);
+  virtual Status Begin(const std::optional<job::SettingsRecord>& settings,
+                       std::optional<uint64_t> overwrite_run_id) = 0;
 
   struct Appended {
     uint64_t position = 0;  // durable once durable() >= position
@@ -67,32 +68,27 @@ class Ledger {
   };
   // Buffers a record; no I/O. After Begin. A record over 64 MiB - 1 KiB is a programmer's error: it
   // is dropped, its position never becomes durable, and Flush fails with kInvalid.
-  Appended Append(const job::Record& record);
+  virtual Appended Append(const job::Record& record) = 0;
   // The same for a record that is encoded already.
-  Appended AppendEncoded(std::string_view encoded);
+  virtual Appended AppendEncoded(std::string_view encoded) = 0;
 
   // Writes and syncs all that was appended before the call; returns the durable length. kNoSpace:
   // nothing is lost, the same bytes are written by the next Flush (when only records that end a job
   // wait, they may use a reserve). Any other error is final for this epoch: exit.
-  Result<uint64_t> Flush();
+  virtual Result<uint64_t> Flush() = 0;
   // Gives back what was reserved. Nothing is flushed after this.
-  void GiveBackReserve();
-  uint64_t durable() const;
-  uint64_t appended() const;  // position of the last record appended
+  virtual void GiveBackReserve() = 0;
+  virtual uint64_t durable() const = 0;
+  virtual uint64_t appended() const = 0;  // position of the last record appended
 
   // Bytes of any epoch's log. kUnavailable: not durable yet; kCorrupt: the log ends before them.
-  Result<std::string> Read(const job::Place& place) const;
+  virtual Result<std::string> Read(const job::Place& place) const = 0;
 
   // kStale when a higher epoch has been claimed.
-  Status CheckNewest() const;
+  virtual Status CheckNewest() const = 0;
 
   // The token file, absolute; empty with SummaryOnly.
-  const std::string& token_path() const;
-
- private:
-  struct State;
-  explicit Ledger(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+  virtual const std::string& token_path() const = 0;
 };
 
 }  // namespace parallelrun::ledger

@@ -1,16 +1,14 @@
 #include "ledger/pending.h"
 
-#include "job/record_codec.h"
-
 #include <spdlog/fmt/fmt.h>
 
+#include <cassert>
+#include <limits>
 #include <utility>
 
 namespace parallelrun::ledger {
 namespace {
 
-constexpr size_t kGroupTarget = size_t{1} << 20;
-constexpr size_t kRoundLimit = size_t{32} << 20;
 constexpr size_t kSpareLimit = size_t{8} << 20;  // memory kept between two flushes
 
 // Who may use the room that is kept for the end. What is written beside one of these, in the same
@@ -39,9 +37,9 @@ Result<Pending::Added> Pending::AddGroup(std::string_view encoded, uint32_t reco
 template <typename Put>
 Result<Pending::Added> Pending::Insert(uint32_t records, bool ends_job, size_t limit, Put put) {
   const std::lock_guard lock(mutex_);
-  if (rounds_.empty() || rounds_.back().bytes.size() >= kRoundLimit) StartRound();
+  if (rounds_.empty() || rounds_.back().bytes.size() >= layout_.round_limit) StartRound();
   if (rounds_.back().groups.empty() ||
-      rounds_.back().bytes.size() - rounds_.back().groups.back().start >= kGroupTarget) {
+      rounds_.back().bytes.size() - rounds_.back().groups.back().start >= layout_.group_target) {
     StartGroup();
   }
   Round* round = &rounds_.back();
@@ -55,7 +53,8 @@ Result<Pending::Added> Pending::Insert(uint32_t records, bool ends_job, size_t l
                                                  length, limit)};
     return *refused_;
   }
-  if (round->bytes.size() > kRoundLimit && at > kGroupHeaderSize) {
+  if (round->bytes.size() > layout_.round_limit &&
+      at > layout_.round_header + layout_.group_header) {
     // Too much for this round: move the record to one of its own.
     const std::string moved = round->bytes.substr(at);
     round->bytes.resize(at);
@@ -80,12 +79,13 @@ void Pending::StartRound() {
   rounds_.emplace_back();
   rounds_.back().offset = end_;
   rounds_.back().bytes = std::exchange(spare_, {});
+  rounds_.back().bytes.assign(layout_.round_header, '\0');
 }
 
 void Pending::StartGroup() {
   Round& round = rounds_.back();
   round.groups.push_back({round.bytes.size(), 0});
-  round.bytes.resize(round.bytes.size() + kGroupHeaderSize, '\0');
+  round.bytes.resize(round.bytes.size() + layout_.group_header, '\0');
 }
 
 Result<std::deque<Round>> Pending::Take() {
@@ -99,6 +99,18 @@ void Pending::Recycle(Round round) {
   if (round.bytes.capacity() > kSpareLimit || round.bytes.capacity() < spare_.capacity()) return;
   round.bytes.clear();
   spare_ = std::move(round.bytes);
+}
+
+Ledger::Appended AppendedAt(uint32_t epoch, const Result<Pending::Added>& added,
+                            job::RecordType type) {
+  assert(added.ok());  // else the record is over the limit
+  if (!added.ok()) return {std::numeric_limits<uint64_t>::max(), {}, {}};
+  const job::Place record{epoch, added->offset, added->length};
+  job::Place rows;
+  if (const auto skip = static_cast<uint32_t>(job::RowsOffset(type)); skip != 0) {
+    rows = {record.epoch, record.offset + skip, record.length - skip};
+  }
+  return {record.offset + record.length, record, rows};
 }
 
 }  // namespace parallelrun::ledger
