@@ -68,7 +68,7 @@ std::string EndWork::Work(RunEnd::Do step, const std::optional<Waits::Times>& wa
     case RunEnd::Do::kWriteReports: {
       std::string wrong =
           WriteLastReports({of_.state, of_.rules, of_.ledger, waits, of_.options.dead_letters},
-                           of_.files, of_.options.state_folder, of_.folder, of_.clock.WallNow());
+                           of_.folder, of_.clock.WallNow());
       const Status put = of_.options.put_reports(of_.folder);
       if (!put.ok()) wrong += (wrong.empty() ? "" : "; ") + put.error().message;
       return wrong;

@@ -1,5 +1,6 @@
 // Makes durable what was appended to the ledger, when it is asked to, in a thread of its own: a
-// sync takes its time. One at a time: what is appended meanwhile shares the next. Where it ends,
+// sync takes its time. One at a time: what is appended meanwhile shares the next, which is put off
+// where the ledger is the better for it. Where it ends,
 // nothing is flushed any more, and the ledger's reserve goes back to the disk. Belongs to the loop.
 #pragma once
 
@@ -27,7 +28,7 @@ class Flusher {
   Flusher& operator=(const Flusher&) = delete;
 
   // If there is something to make durable and no sync goes on.
-  void Flush();
+  void Flush(Instant now);
   // What was asked for is still done, then nothing more. False: it takes longer than `limit`.
   bool Finish(Duration limit) { return thread_.Finish(limit); }
 
@@ -36,6 +37,7 @@ class Flusher {
   EventLoop& loop_;
   const std::function<void(const Result<uint64_t>&)> flushed_;
   bool flushing_ = false;  // asked for, and what came of it was not heard
+  EventLoop::TimerId put_off_ = EventLoop::TimerId::kNone;
   Errands thread_{"ledger flush", 1, Errands::AtEnd::kDoes};
 };
 

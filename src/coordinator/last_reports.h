@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 
-#include "base/files.h"
 #include "base/time.h"
 #include "coordinator/log_tree/log_folder.h"
 #include "coordinator/page/waits.h"
@@ -22,10 +21,8 @@ struct EndedJob {
   bool dead_letters = false;          // told of in a file of their own
 };
 
-// Reads the whole ledger, so not on the loop's thread. `state_folder` holds what is half written.
-// One that cannot be written does not keep the others from it. Says what was wrong, in a line; "":
-// nothing.
-std::string WriteLastReports(const EndedJob& ended, Files& files, const std::string& state_folder,
-                             const LogFolder& folder, WallTime now);
+// Reads the whole ledger, so not on the loop's thread. One that cannot be written does not keep the
+// others from it. Says what was wrong, in a line; "": nothing.
+std::string WriteLastReports(const EndedJob& ended, const LogFolder& folder, WallTime now);
 
 }  // namespace parallelrun::coordinator

@@ -256,7 +256,7 @@ void CoordinatorServer::Do(RunEnd::Do step) {
       looker_.Ask();
       break;
     case RunEnd::Do::kPause: coordinator_.Pause(end_.no_room()); break;
-    case RunEnd::Do::kFlush: flusher_.Flush(); break;
+    case RunEnd::Do::kFlush: flusher_.Flush(Now()); break;
     case RunEnd::Do::kPublish:
       end_work_.Publish([this](const auto& published) { OnPublished(published); });
       break;

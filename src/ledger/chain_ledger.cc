@@ -125,7 +125,8 @@ struct KeptLinks {
 
 class ChainLedger final : public Ledger {
  public:
-  ChainLedger(LinkStore& links, std::unique_ptr<KeptLinks> kept, const ChainHistory& history)
+  ChainLedger(LinkStore& links, std::unique_ptr<KeptLinks> kept, const ChainHistory& history,
+              const LinkPace::Limits& pace)
       : links_(links),
         kept_(std::move(kept)),
         own_(history.last()->log),
@@ -134,6 +135,7 @@ class ChainLedger final : public Ledger {
         appended_(history.end()),
         pending_(history.end(),
                  Layout{kLinkHeaderSize, 0, std::numeric_limits<size_t>::max(), kLinkLimit}),
+        pace_(pace, history.number()),
         writer_(history),
         durable_(history.end()) {}
 
@@ -149,11 +151,15 @@ class ChainLedger final : public Ledger {
     return Note(pending_.AddEncoded(encoded),
                 job::RecordType{static_cast<uint8_t>(encoded.front())});
   }
+  Duration FlushIn(Instant now) override;
   Result<uint64_t> Flush() override;
   void GiveBackReserve() override {}  // a store has no room that could be kept
   uint64_t durable() const override { return durable_.load(std::memory_order_acquire); }
   uint64_t appended() const override { return appended_; }
   Result<std::string> Read(const job::Place& place) const override;
+  Result<uint64_t> Replay(const Visitor& visit) const override {
+    return InspectChain(links_, visit);
+  }
   Status CheckNewest() const override;
   const std::string& token_path() const override { return no_token_; }
 
@@ -174,6 +180,7 @@ class ChainLedger final : public Ledger {
   uint64_t appended_;
 
   Pending pending_;
+  LinkPace pace_;  // decision thread
 
   // The thread that flushes, and Begin.
   ChainWriter writer_;
@@ -201,6 +208,15 @@ Ledger::Appended ChainLedger::Note(const Result<Pending::Added>& added, job::Rec
   const Appended at = AppendedAt(own_.epoch, added, type);
   if (added.ok()) appended_ = at.position;
   return at;
+}
+
+// What the store has not taken yet waits for nothing more.
+Duration ChainLedger::FlushIn(Instant now) {
+  const Pending::Waiting waiting = pending_.waiting();
+  if (waiting.bytes == 0) return Duration{0};
+  const Duration wait = pace_.WaitFor(now, waiting.bytes, waiting.urgent);
+  if (wait == Duration{0}) pace_.Count(now);
+  return wait;
 }
 
 Result<uint64_t> ChainLedger::Flush() {
@@ -336,7 +352,7 @@ Result<std::unique_ptr<Ledger>> ClaimChain(LinkStore& links, Files& files,
     claim.OnCreated(answer);
   }
   return std::unique_ptr<Ledger>(
-      std::make_unique<ChainLedger>(links, std::move(kept), claim.history()));
+      std::make_unique<ChainLedger>(links, std::move(kept), claim.history(), options.pace));
 }
 
 Result<uint64_t> InspectChain(LinkStore& links, const Ledger::Visitor& visit) {

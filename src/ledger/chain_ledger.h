@@ -1,9 +1,6 @@
 // A ledger in a store: a chain of links, each made once, on the condition that none has its number
 // (docs/ledger.md, "A ledger in a store"). ChainClaim and LinkPut decide; this asks the store, and
-// keeps what was read and written at hand. As Ledger has it, but that it keeps no token, and its
-// Flush says
-//   kUnavailable: the store does not answer; nothing is lost, the same link is put by the next one,
-//   kStale: a newer coordinator has taken over.
+// keeps what was read and written at hand. As Ledger has it, but that it keeps no token.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +11,7 @@
 #include "base/files.h"
 #include "ledger/chain_claim.h"
 #include "ledger/ledger.h"
+#include "ledger/link_pace.h"
 #include "ledger/link_store.h"
 
 namespace parallelrun::ledger {
@@ -21,6 +19,7 @@ namespace parallelrun::ledger {
 struct ChainLedgerOptions {
   ChainOptions chain;
   std::string copy_path;  // of the copy on this machine, absolute; "": none is kept
+  LinkPace::Limits pace{};
 };
 
 // Claims the next epoch. kExists: the chain is another job's; kCorrupt names the link; kInvalid:

@@ -34,11 +34,13 @@ class LogLedger final : public Ledger {
                std::optional<uint64_t> overwrite_run_id) override;
   Appended Append(const job::Record& record) override;
   Appended AppendEncoded(std::string_view encoded) override;
+  Duration FlushIn(Instant) override { return Duration{0}; }
   Result<uint64_t> Flush() override;
   void GiveBackReserve() override;
   uint64_t durable() const override;
   uint64_t appended() const override;
   Result<std::string> Read(const job::Place& place) const override;
+  Result<uint64_t> Replay(const Visitor& visit) const override;
   Status CheckNewest() const override;
   const std::string& token_path() const override;
 
@@ -47,9 +49,10 @@ class LogLedger final : public Ledger {
 };
 
 struct LogLedger::State {
-  State(Files& f, std::string folder, ClaimedEpoch claimed, History replayed)
+  State(Files& f, const std::string& folder, ClaimedEpoch claimed, History replayed)
       : files(f),
-        epochs_folder(std::move(folder)),
+        state_folder(folder),
+        epochs_folder(EpochsFolder(folder)),
         header(claimed.header),
         token_path(std::move(claimed.token_path)),
         log(std::move(claimed.log)),
@@ -66,6 +69,7 @@ struct LogLedger::State {
   Result<const File*> LogOf(uint32_t epoch);
 
   Files& files;
+  const std::string state_folder;
   const std::string epochs_folder;
   const LogHeader header;
   const std::string token_path;
@@ -104,8 +108,8 @@ Result<std::unique_ptr<Ledger>> Ledger::Claim(Files& files, const LedgerOptions&
   Result<History> history =
       ReplayHistory(files, folder, claimed->header.epoch, claimed->header.run_id, visit);
   if (!history.ok()) return history.error();
-  return std::unique_ptr<Ledger>(std::make_unique<LogLedger>(
-      std::make_unique<LogLedger::State>(files, folder, std::move(*claimed), std::move(*history))));
+  return std::unique_ptr<Ledger>(std::make_unique<LogLedger>(std::make_unique<LogLedger::State>(
+      files, options.state_folder, std::move(*claimed), std::move(*history))));
 }
 
 Result<uint64_t> Ledger::Inspect(const Files& files, const std::string& state_folder,
@@ -213,9 +217,12 @@ Status LogLedger::State::Write(Round& round) {
     }
     status = log->WriteAt(round.offset, round.bytes);
   }
+  if (!status.ok() && status.error().code == Code::kNoSpace) return status;
   if (!status.ok()) {
-    if (status.error().code != Code::kNoSpace) failed = status.error();
-    return status;
+    failed = status.error();
+    // No second try of a write to a disk mends anything else.
+    if (failed->code == Code::kUnavailable) failed->code = Code::kInternal;
+    return *failed;
   }
   if (Status synced = log->Sync(); !synced.ok()) {
     // Whatever the reason, "disk full" included: the system may have dropped the bytes, and a
@@ -304,6 +311,10 @@ Result<std::string> LogLedger::Read(const job::Place& place) const {
                              place.offset, bytes->size(), place.length)};
   }
   return bytes;
+}
+
+Result<uint64_t> LogLedger::Replay(const Visitor& visit) const {
+  return Inspect(state_->files, state_->state_folder, visit);
 }
 
 Status LogLedger::CheckNewest() const {

@@ -2,9 +2,9 @@
 // history, append records, make them durable in groups, read rows and plan chunks back. One kind
 // are logs in a folder, which are claimed here, the other a chain of objects (chain_ledger.h).
 //
-// Threads: Begin, Append and the accessors belong to the decision thread; Flush to one other thread
-// (or the same), not during Begin; Read and durable are thread-safe. No thread of its own, no
-// clock: a simulation drives it as is.
+// Threads: Begin, Append, FlushIn and the accessors belong to the decision thread; Flush to one
+// other thread (or the same), not during Begin; Read and durable are thread-safe. No thread of its
+// own, no clock: a simulation drives it as is.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/time.h"
 #include "job/records.h"
 
 namespace parallelrun::ledger {
@@ -72,9 +73,13 @@ class Ledger {
   // The same for a record that is encoded already.
   virtual Appended AppendEncoded(std::string_view encoded) = 0;
 
-  // Writes and syncs all that was appended before the call; returns the durable length. kNoSpace:
-  // nothing is lost, the same bytes are written by the next Flush (when only records that end a job
-  // wait, they may use a reserve). Any other error is final for this epoch: exit.
+  // For how long the next Flush is best put off, so that more comes along. Zero: it is taken to
+  // begin now.
+  virtual Duration FlushIn(Instant now) = 0;
+  // Writes and syncs all that was appended before the call; returns the durable length. kNoSpace,
+  // kUnavailable: nothing is lost, the same bytes are written by the next Flush (when only records
+  // that end a job wait, they may use a reserve of a disk that is full). Any other error is final
+  // for this epoch: exit. kStale: a newer one has taken over.
   virtual Result<uint64_t> Flush() = 0;
   // Gives back what was reserved. Nothing is flushed after this.
   virtual void GiveBackReserve() = 0;
@@ -83,6 +88,9 @@ class Ledger {
 
   // Bytes of any epoch's log. kUnavailable: not durable yet; kCorrupt: the log ends before them.
   virtual Result<std::string> Read(const job::Place& place) const = 0;
+
+  // Replays what the next epoch would count; returns the run id. Reads all of it.
+  virtual Result<uint64_t> Replay(const Visitor& visit) const = 0;
 
   // kStale when a higher epoch has been claimed.
   virtual Status CheckNewest() const = 0;

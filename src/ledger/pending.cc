@@ -18,24 +18,38 @@ bool EndsJob(job::RecordType type) {
          type == job::RecordType::kPublished || type == job::RecordType{job::kUsageType};
 }
 
+// Of these there are as many as there is work, and nobody waits for one of them to go on: a node
+// holds leases meanwhile.
+bool IsOfWork(job::RecordType type) {
+  switch (type) {
+    case job::RecordType::kRows:
+    case job::RecordType::kResult:
+    case job::RecordType::kFailed:
+    case job::RecordType::kSkipped: return true;
+    default: return static_cast<uint8_t>(type) >= job::kUsageType;
+  }
+}
+
 }  // namespace
 
 Result<Pending::Added> Pending::Add(const job::Record& record) {
-  return Insert(1, EndsJob(job::TypeOf(record)), kMaxRecordSize,
+  return Insert(1, job::TypeOf(record), kMaxRecordSize,
                 [&](std::string& out) { job::EncodeRecord(record, out); });
 }
 
 Result<Pending::Added> Pending::AddEncoded(std::string_view encoded) {
-  return Insert(1, EndsJob(job::RecordType{static_cast<uint8_t>(encoded.front())}), kMaxRecordSize,
+  return Insert(1, job::RecordType{static_cast<uint8_t>(encoded.front())}, kMaxRecordSize,
                 [&](std::string& out) { out.append(encoded); });
 }
 
 Result<Pending::Added> Pending::AddGroup(std::string_view encoded, uint32_t records) {
-  return Insert(records, false, kMaxGroupPayload, [&](std::string& out) { out.append(encoded); });
+  return Insert(records, std::nullopt, kMaxGroupPayload,
+                [&](std::string& out) { out.append(encoded); });
 }
 
 template <typename Put>
-Result<Pending::Added> Pending::Insert(uint32_t records, bool ends_job, size_t limit, Put put) {
+Result<Pending::Added> Pending::Insert(uint32_t records, std::optional<job::RecordType> type,
+                                       size_t limit, Put put) {
   const std::lock_guard lock(mutex_);
   if (rounds_.empty() || rounds_.back().bytes.size() >= layout_.round_limit) StartRound();
   if (rounds_.back().groups.empty() ||
@@ -70,7 +84,8 @@ Result<Pending::Added> Pending::Insert(uint32_t records, bool ends_job, size_t l
     round->bytes.append(moved);
   }
   round->groups.back().records += records;
-  round->ends_job &= ends_job;
+  round->ends_job &= type && EndsJob(*type);
+  round->urgent |= !type || !IsOfWork(*type);
   end_ = round->end();
   return Added{round->offset + at, static_cast<uint32_t>(length)};
 }
@@ -86,6 +101,16 @@ void Pending::StartGroup() {
   Round& round = rounds_.back();
   round.groups.push_back({round.bytes.size(), 0});
   round.bytes.resize(round.bytes.size() + layout_.group_header, '\0');
+}
+
+Pending::Waiting Pending::waiting() const {
+  const std::lock_guard lock(mutex_);
+  Waiting all;
+  for (const Round& round : rounds_) {
+    all.bytes += round.bytes.size();
+    all.urgent |= round.urgent;
+  }
+  return all;
 }
 
 Result<std::deque<Round>> Pending::Take() {

@@ -39,6 +39,7 @@ struct Round {
   std::string bytes;    // headers are still zero
   std::vector<Group> groups;
   bool ends_job = true;  // only records that a job ends with
+  bool urgent = false;   // some record that what comes next waits for
 
   uint64_t end() const { return offset + bytes.size(); }
 };
@@ -58,6 +59,12 @@ class Pending {
   // Several encoded records that must become durable together: one group of their own.
   Result<Added> AddGroup(std::string_view encoded, uint32_t records);
 
+  // Of all rounds so far.
+  struct Waiting {
+    size_t bytes = 0;
+    bool urgent = false;
+  };
+  Waiting waiting() const;
   // All rounds so far, in order; later records go to new ones.
   Result<std::deque<Round>> Take();
   // Gives the memory of a written round back.
@@ -65,12 +72,13 @@ class Pending {
 
  private:
   template <typename Put>
-  Result<Added> Insert(uint32_t records, bool ends_job, size_t limit, Put put);
+  Result<Added> Insert(uint32_t records, std::optional<job::RecordType> type, size_t limit,
+                       Put put);
   void StartRound();
   void StartGroup();
 
   const Layout layout_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::deque<Round> rounds_;  // the last one is open
   uint64_t end_;              // of the last round
   std::string spare_;

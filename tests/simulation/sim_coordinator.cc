@@ -293,7 +293,7 @@ void SimCoordinator::CheckCompany(uint32_t node, const job::ExchangeReply& reply
 }
 
 Status SimCoordinator::RunAgain() {
-  const auto records = coordinator::ResultsToRunAgain(files_, kStateFolder, state_);
+  const auto records = coordinator::ResultsToRunAgain(*ledger_, state_);
   if (!records.ok()) return records.error();
   for (const job::AgainRecord& record : *records) {
     for (const job::AgainRecord::Result& one : record.results) world_.oracle().RunsAgain(one.id);

@@ -24,9 +24,13 @@ void RunEnd::CannotGoOn(CoordinatorExit exit, std::string because) {
 }
 
 void RunEnd::FlushFailed(const Error& why, Instant now) {
-  if (why.code == Code::kNoSpace) {
+  // A store that is away has lost nothing either.
+  if (why.code == Code::kNoSpace || why.code == Code::kUnavailable) {
     flush_at_ = now + kNoRoomRetry;
     return Pause(why.message);
+  }
+  if (why.code == Code::kStale) {
+    return CannotGoOn(CoordinatorExit::kSuperseded, "superseded: " + why.message);
   }
   // Linux forgets dirty pages after a failed sync: what is durable is known only by reading it
   // back, which the next epoch does.

@@ -205,12 +205,11 @@ std::string CsvField(std::string_view text) {
   return quoted + '"';
 }
 
-Status WriteBatchReports(const Files& files, const std::string& state_folder,
-                         const job::JobState& state, const job::FailureRules& rules,
-                         const LogFolder& folder) {
+Status WriteBatchReports(const ledger::Ledger& ledger, const job::JobState& state,
+                         const job::FailureRules& rules, const LogFolder& folder) {
   Report report(state, rules, folder);
-  const Result<uint64_t> read = ledger::Ledger::Inspect(
-      files, state_folder, [&](const job::Record& record, const job::Place&, const job::Place&) {
+  const Result<uint64_t> read =
+      ledger.Replay([&](const job::Record& record, const job::Place&, const job::Place&) {
         return report.Visit(record);
       });
   if (!read.ok()) return read.error();

@@ -12,10 +12,10 @@
 
 namespace parallelrun::coordinator {
 
-// Reads the ledger in `state_folder` and writes the three files into sys/job_report of `folder`.
-Status WriteBatchReports(const Files& files, const std::string& state_folder,
-                         const job::JobState& state, const job::FailureRules& rules,
-                         const LogFolder& folder);
+// Reads the ledger, of which `state` is what it says, and writes the three files into
+// sys/job_report of `folder`.
+Status WriteBatchReports(const ledger::Ledger& ledger, const job::JobState& state,
+                         const job::FailureRules& rules, const LogFolder& folder);
 
 // A field of a CSV file: quoted where needed, and never something that a spreadsheet would take for
 // a formula.

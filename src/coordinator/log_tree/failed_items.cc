@@ -195,14 +195,14 @@ class FailedItems {
 
 }  // namespace
 
-Status WriteFailedItems(const Files& files, const std::string& state_folder,
-                        const job::JobState& state, const job::FailureRules& rules,
-                        plan::PlanStore& plan, const LogFolder& folder, bool dead_letters) {
+Status WriteFailedItems(const ledger::Ledger& ledger, const job::JobState& state,
+                        const job::FailureRules& rules, plan::PlanStore& plan,
+                        const LogFolder& folder, bool dead_letters) {
   FailedItems items(state, rules, plan, folder, dead_letters);
   const bool any = job::CountLosses(state.counts(), rules).items > 0 || state.errors().total() > 0;
   if (!any) return items.Publish();  // a ledger may be long
-  const Result<uint64_t> read = ledger::Ledger::Inspect(
-      files, state_folder, [&](const job::Record& record, const job::Place&, const job::Place&) {
+  const Result<uint64_t> read =
+      ledger.Replay([&](const job::Record& record, const job::Place&, const job::Place&) {
         return items.Visit(record);
       });
   if (!read.ok()) return read.error();

@@ -16,9 +16,9 @@
 namespace parallelrun::coordinator {
 
 // Publishes the files in `folder`, or removes them when nothing has failed. `state` is what the
-// ledger in `state_folder` says.
-Status WriteFailedItems(const Files& files, const std::string& state_folder,
-                        const job::JobState& state, const job::FailureRules& rules,
-                        plan::PlanStore& plan, const LogFolder& folder, bool dead_letters);
+// ledger says.
+Status WriteFailedItems(const ledger::Ledger& ledger, const job::JobState& state,
+                        const job::FailureRules& rules, plan::PlanStore& plan,
+                        const LogFolder& folder, bool dead_letters);
 
 }  // namespace parallelrun::coordinator

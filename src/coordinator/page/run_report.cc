@@ -114,13 +114,13 @@ class Reader {
 
 }  // namespace
 
-Status WriteRunReport(const Files& files, const std::string& state_folder,
-                      const job::JobState& state, const job::FailureRules& rules,
-                      plan::PlanStore& plan, const LogFolder& folder,
-                      const std::optional<Waits::Times>& waits, WallTime now) {
+Status WriteRunReport(const ledger::Ledger& ledger, const job::JobState& state,
+                      const job::FailureRules& rules, plan::PlanStore& plan,
+                      const LogFolder& folder, const std::optional<Waits::Times>& waits,
+                      WallTime now) {
   Reader reader(state, state.errors().Top(job::DistinctErrors::kLimit));
-  const Result<uint64_t> read = ledger::Ledger::Inspect(
-      files, state_folder, [&](const job::Record& record, const job::Place&, const job::Place&) {
+  const Result<uint64_t> read =
+      ledger.Replay([&](const job::Record& record, const job::Place&, const job::Place&) {
         return reader.Visit(record);
       });
   if (!read.ok()) return read.error();

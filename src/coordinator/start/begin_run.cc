@@ -295,7 +295,7 @@ Result<Begun> TakeUp(const CoordinatorConfig& config, const JobLayout& layout,
   const auto& settings = opened.state.settings();
   run.replaces = decided->holds_rows && settings && settings->may_replace;
   if (decision.run_again) {
-    auto unclosed = ResultsToRunAgain(files, layout.state_folder, opened.state);
+    auto unclosed = ResultsToRunAgain(*opened.ledger, opened.state);
     if (!unclosed.ok()) return unclosed.error();
     const Status again =
         RunAgain(std::move(*unclosed),

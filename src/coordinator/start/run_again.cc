@@ -3,8 +3,6 @@
 #include <map>
 #include <utility>
 
-#include "ledger/ledger.h"
-
 namespace parallelrun::coordinator {
 namespace {
 
@@ -13,8 +11,7 @@ constexpr size_t kMostResults = size_t{1} << 16;
 
 }  // namespace
 
-Result<std::vector<job::AgainRecord>> ResultsToRunAgain(const Files& files,
-                                                        const std::string& state_folder,
+Result<std::vector<job::AgainRecord>> ResultsToRunAgain(const ledger::Ledger& ledger,
                                                         const job::JobState& state) {
   std::map<job::ProcessId, job::AgainRecord> open;
   for (const job::ProcessId& process : state.shutdowns().NotClosed()) {
@@ -38,7 +35,7 @@ Result<std::vector<job::AgainRecord>> ResultsToRunAgain(const Files& files,
     }
     return {};
   };
-  const Result<uint64_t> read = ledger::Ledger::Inspect(files, state_folder, visit);
+  const Result<uint64_t> read = ledger.Replay(visit);
   if (!read.ok()) return read.error();
   for (auto& [process, again] : open) {
     if (!again.results.empty()) records.push_back(std::move(again));

@@ -3,19 +3,17 @@
 // no state.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "job/job_state.h"
+#include "ledger/ledger.h"
 
 namespace parallelrun::coordinator {
 
 // For each process that has results and did not close, which results these are: read from the
 // ledger, since memory does not keep who gave which. `state` is what that ledger says.
-Result<std::vector<job::AgainRecord>> ResultsToRunAgain(const Files& files,
-                                                        const std::string& state_folder,
+Result<std::vector<job::AgainRecord>> ResultsToRunAgain(const ledger::Ledger& ledger,
                                                         const job::JobState& state);
 
 }  // namespace parallelrun::coordinator

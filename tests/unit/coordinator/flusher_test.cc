@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "ledger/chain_ledger.h"
 #include "tests/unit/coordinator/core/journal_harness.h"
+#include "tests/unit/ledger/ledger_testing.h"
+#include "tests/unit/ledger/memory_links.h"
 
 namespace parallelrun::coordinator {
 namespace {
@@ -23,8 +26,8 @@ class FlusherTest : public JournalHarness, public ::testing::Test {
 
 TEST_F(FlusherTest, WhatWasAppendedIsDurableWhenThatIsTold) {
   Append();
-  flusher_.Flush();
-  flusher_.Flush();  // one at a time
+  flusher_.Flush(Instant{});
+  flusher_.Flush(Instant{});  // one at a time
   loop_.Run();
   EXPECT_TRUE(Durable());
   EXPECT_TRUE(flusher_.Finish(std::chrono::hours(1)));
@@ -33,9 +36,40 @@ TEST_F(FlusherTest, WhatWasAppendedIsDurableWhenThatIsTold) {
 
 TEST_F(FlusherTest, WhatWasAskedForIsDoneBeforeTheEnd) {
   Append();
-  flusher_.Flush();
+  flusher_.Flush(Instant{});
   EXPECT_TRUE(flusher_.Finish(std::chrono::hours(1)));
   EXPECT_TRUE(Durable());
+}
+
+// A chain makes few links once it has many, but for what somebody waits for.
+TEST(FlusherOfAChainTest, WhatMayGatherIsPutOff) {
+  FaultFiles files;
+  ledger::MemoryLinks links;
+  ledger::ChainLedgerOptions options;
+  options.pace.allowance = 0;
+  options.pace.per_second = 50;
+  const auto claimed = ledger::ClaimChain(
+      links, files, options,
+      [](const job::Record&, const job::Place&, const job::Place&) { return Status(); });
+  ASSERT_TRUE(claimed.ok()) << claimed.error().message;
+  ledger::Ledger& chain = **claimed;
+  ASSERT_TRUE(chain.Begin(ledger::TestSettings(), std::nullopt).ok());
+  EventLoop loop;
+  int told = 0;
+  Flusher flusher(chain, loop, [&](const Result<uint64_t>& flushed) {
+    EXPECT_TRUE(flushed.ok());
+    ++told;
+    loop.Stop();
+  });
+  const SystemClock clock;
+  chain.AppendEncoded(ledger::ResultOf(1));
+  flusher.Flush(clock.Now());
+  chain.AppendEncoded(ledger::ResultOf(2));
+  flusher.Flush(clock.Now());
+  loop.Run();
+  EXPECT_EQ(chain.durable(), chain.appended());
+  EXPECT_EQ(told, 1);
+  EXPECT_EQ(links.links.size(), 3u) << "the claim, the settings, and both results";
 }
 
 }  // namespace

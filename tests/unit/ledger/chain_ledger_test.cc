@@ -530,6 +530,30 @@ TEST_F(ChainLedgerTest, ALongChainIsReadInItsOrder) {
   EXPECT_THAT(ClaimIt().records, ElementsAreArray(expected));
 }
 
+TEST_F(ChainLedgerTest, ResultsWaitForMoreOnceThereAreManyLinksAndNothingElseDoes) {
+  ChainLedgerOptions options = Options();
+  options.pace.allowance = 0;
+  const Claimed claimed = ClaimIt(options);
+  Ledger& ledger = *claimed.ledger;
+  ASSERT_TRUE(ledger.Begin(TestSettings(), std::nullopt).ok());
+  constexpr Duration kAtOnce{0};
+  const Instant now{seconds(100)};
+  ledger.AppendEncoded(ResultOf(1));
+  EXPECT_GT(ledger.FlushIn(now), kAtOnce);
+  EXPECT_EQ(ledger.FlushIn(now + seconds(2)), kAtOnce);
+  ASSERT_TRUE(ledger.Flush().ok());
+  ledger.AppendEncoded(FailureOf(2));
+  EXPECT_GT(ledger.FlushIn(now + seconds(2)), kAtOnce);
+  ledger.Append(job::PlanEndRecord{0, 0});
+  EXPECT_EQ(ledger.FlushIn(now + seconds(2)), kAtOnce);
+  ASSERT_TRUE(ledger.Flush().ok());
+  // What a store that is away has not taken is not put off again.
+  ledger.AppendEncoded(ResultOf(3));
+  FailNext("create", Fault::kAway);
+  EXPECT_FALSE(ledger.Flush().ok());
+  EXPECT_EQ(ledger.FlushIn(now + seconds(2)), kAtOnce);
+}
+
 TEST_F(ChainLedgerTest, InspectingMakesNothing) {
   const auto nothing = [](const job::Record&, const job::Place&, const job::Place&) {
     return Status();

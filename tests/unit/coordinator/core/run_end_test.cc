@@ -181,6 +181,28 @@ TEST_F(RunEndTest, TheLedgerIsFlushedAgainOnceThereMayBeRoom) {
   });
 }
 
+// So does a store that keeps the ledger, and is away.
+TEST_F(RunEndTest, ALedgerThatCannotBeReachedIsTriedAgain) {
+  facts_ = {.nodes = 1, .durable = false};
+  Walk({
+      {0, kNothing, "flush"},
+      {1,
+       [](RunEnd& end, Facts&) {
+         end.FlushFailed(Failed(Code::kUnavailable), kEpochBegins + seconds(1));
+       },
+       "pause"},
+      {1.9, kNothing, ""},
+      {2, kNothing, "flush"},
+  });
+}
+
+TEST_F(RunEndTest, ALedgerThatANewerEpochHasTakenIsLeftToIt) {
+  facts_ = {.nodes = 1, .durable = false};
+  Walk({{0, [](RunEnd& end, Facts&) { end.FlushFailed(Failed(Code::kStale), kEpochBegins); },
+         "stop leave"}});
+  Expect(CoordinatorExit::kSuperseded, "superseded: why");
+}
+
 TEST_F(RunEndTest, AnyOtherFailureOfTheLedgerEndsTheEpoch) {
   facts_ = {.nodes = 1, .durable = false};
   Walk({

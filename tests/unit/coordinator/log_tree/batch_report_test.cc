@@ -31,7 +31,7 @@ class BatchReportTest : public ::testing::Test {
     h_.Sync();
     const Result<LogSink> sink = LogSink::Open(h_.files, "/job/logs");
     EXPECT_TRUE(sink.ok());
-    EXPECT_TRUE(WriteBatchReports(h_.files, "/job/state", h_.state, {}, sink->folder()).ok());
+    EXPECT_TRUE(WriteBatchReports(*h_.ledger, h_.state, {}, sink->folder()).ok());
     const std::string text =
         h_.files.Contents("/job/logs/sys/job_report/processed_mini-batches.csv");
     std::vector<std::string> lines;

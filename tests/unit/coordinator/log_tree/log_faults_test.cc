@@ -22,18 +22,17 @@ using ::testing::Not;
 constexpr char kLogs[] = "/job/logs";
 
 // All that a coordinator does there in its life.
-Status WriteAll(Files& files, const job::JobState& state, const std::string& state_folder,
+Status WriteAll(Files& files, const job::JobState& state, const ledger::Ledger& ledger,
                 plan::PlanStore& plan) {
   Result<LogSink> sink = LogSink::Open(files, kLogs);
   if (!sink.ok()) return sink.error();
   const job::FailureRules rules;
-  const Status steps[] = {
-      sink->Write(0, {"user", "stdout", "0", "a.txt"}, 0, "first\n"),
-      sink->Write(0, {"user", "stdout", "0", "a.txt"}, 6, "second\n"),
-      sink->folder().Append("user/metrics.jsonl", "{}\n"),
-      WriteReports(state, rules, plan, sink->folder()),
-      WriteBatchReports(files, state_folder, state, rules, sink->folder()),
-      WriteFailedItems(files, state_folder, state, rules, plan, sink->folder(), true)};
+  const Status steps[] = {sink->Write(0, {"user", "stdout", "0", "a.txt"}, 0, "first\n"),
+                          sink->Write(0, {"user", "stdout", "0", "a.txt"}, 6, "second\n"),
+                          sink->folder().Append("user/metrics.jsonl", "{}\n"),
+                          WriteReports(state, rules, plan, sink->folder()),
+                          WriteBatchReports(ledger, state, rules, sink->folder()),
+                          WriteFailedItems(ledger, state, rules, plan, sink->folder(), true)};
   for (const Status& step : steps) {
     if (!step.ok()) return step;
   }
@@ -58,7 +57,7 @@ TEST_P(LogFaultsTest, EveryOperationFailsOnceAndAReportIsWholeOrNone) {
     plan::PlanStore plan(*job.ledger);
     const uint64_t before = files.operations();
     if (n > 1) files.FailOperation(n - 1, Error{Code::kNoSpace, "injected"}, way.moment);
-    const Status written = WriteAll(files, job.state, "/job/state", plan);
+    const Status written = WriteAll(files, job.state, *job.ledger, plan);
     const bool untouched = files.operations() - before < n - 1;
     files.ClearFaults();
     if (n == 1) {
@@ -86,7 +85,7 @@ TEST_P(LogFaultsTest, EveryOperationFailsOnceAndAReportIsWholeOrNone) {
       }
     }
     // And the next epoch can do it all over again.
-    const Status again = WriteAll(files, job.state, "/job/state", plan);
+    const Status again = WriteAll(files, job.state, *job.ledger, plan);
     EXPECT_TRUE(again.ok()) << n << ": " << again.error().message;
     EXPECT_EQ(files.Contents("/job/logs/user/stdout/0/a.txt"), "first\nsecond\n") << n;
   }
