@@ -65,8 +65,9 @@ void SimCoordinator::Start() {
   if (start_.pod != 0) {
     Status entered = files_.MakeFolders(kStateFolder);
     if (entered.ok()) {
-      entered = coordinator::EnterAsNewestPod(files_, kStateFolder, start_.uid,
-                                              fmt::format("job-coordinator-{}", start_.pod));
+      entered =
+          coordinator::EnterAsNewestPod(*ledger::MakeFolderNotes(files_, kStateFolder), start_.uid,
+                                        fmt::format("job-coordinator-{}", start_.pod));
     }
     if (!entered.ok()) {
       if (world_.tracing()) world_.Trace(entered.error().message);

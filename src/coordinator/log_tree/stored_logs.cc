@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/in_order.h"
-#include "base/small_file.h"
 #include "coordinator/log_tree/reports.h"
 
 namespace parallelrun::coordinator {
@@ -19,7 +18,8 @@ constexpr uint64_t kSmallObject = uint64_t{1} << 20;  // of an object in one req
 constexpr uint64_t kPartBytes = uint64_t{8} << 20;    // of a larger one
 constexpr size_t kSenders = 4;                        // each holds a part
 constexpr int kWriteTries = 3;                        // where others write the same object
-constexpr uint64_t kMostOfRunName = 256;              // bytes
+constexpr char kRunNote[] = "stored_logs.txt";
+constexpr size_t kMostOfRunName = 256;  // bytes
 constexpr char kResultName[] = "job_result.txt";
 constexpr char kReadmeName[] = "readme.txt";
 constexpr char kEarlierRuns[] = "previous";
@@ -29,17 +29,15 @@ bool IsOfAll(const Error& error) { return error.code != Code::kInvalid; }
 
 }  // namespace
 
-Result<std::string> StoredLogsName(Files& files, const std::string& state_folder, uint64_t run_id,
-                                   WallTime now) {
-  const std::string path = state_folder + "/stored_logs.txt";
+Result<std::string> StoredLogsName(ledger::StateNotes& notes, uint64_t run_id, WallTime now) {
   const std::string run = fmt::format("{:016x}", run_id);
-  const Result<std::string> kept = ReadBegin(files, path, kMostOfRunName);
-  if (kept.ok() && kept->ends_with("-" + run)) return *kept;
-  if (!kept.ok() && kept.error().code != Code::kNotFound) return kept.error();
+  const Result<std::optional<std::string>> kept = notes.Read(kRunNote, kMostOfRunName);
+  if (!kept.ok()) return kept.error();
+  if (*kept && (*kept)->ends_with("-" + run)) return **kept;
   std::string time = Rfc3339(now);
   std::erase_if(time, [](char c) { return c == '-' || c == ':'; });
   const std::string name = time + "-" + run;
-  if (Status published = PublishFile(files, path, name); !published.ok()) return published.error();
+  if (Status written = notes.Write(kRunNote, name); !written.ok()) return written.error();
   return name;
 }
 

@@ -14,15 +14,15 @@
 #include "base/files.h"
 #include "base/time.h"
 #include "coordinator/log_tree/log_folder.h"
+#include "ledger/state_notes.h"
 #include "store/store.h"
 #include "store/write_store.h"
 
 namespace parallelrun::coordinator {
 
 // The prefix of a run, "20261123T215747Z-00a1b2c3d4e5f607": these sort by the time at which runs
-// began. Kept in the state folder, so that each coordinator of the run has the same.
-Result<std::string> StoredLogsName(Files& files, const std::string& state_folder, uint64_t run_id,
-                                   WallTime now);
+// began. Kept beside the state, so that each coordinator of the run has the same.
+Result<std::string> StoredLogsName(ledger::StateNotes& notes, uint64_t run_id, WallTime now);
 
 // Where the segments of a run are, below its prefix.
 inline constexpr char kSegments[] = "segments/";

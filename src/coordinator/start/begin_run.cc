@@ -146,15 +146,14 @@ Result<Decided> Decide(const CoordinatorConfig& config, const JobLayout& layout,
 // with: of two listings, nodes that came early and late would have other bytes.
 Result<std::vector<job::SideInput>> SideInputs(const CoordinatorConfig& config,
                                                const JobLayout& layout, const Opened& opened,
-                                               const Files& files, bool anew,
-                                               StartServer& starting) {
+                                               const Files& files, ledger::StateNotes& notes,
+                                               bool anew, StartServer& starting) {
   if (layout.side_inputs.empty()) return std::vector<job::SideInput>();
   starting.Begin("lists the side inputs in stores", "steps");
   const plan::OpenStore open = plan::InputStores(files, {}, layout.stores);
   const uint64_t most = config.job.spec.cache.size;
   if (anew) return ListSideInputs(layout.side_inputs, open, most);
-  return GoOnWithSideInputs(files, layout.state_folder, opened.ledger->run_id(), layout.side_inputs,
-                            open, most);
+  return GoOnWithSideInputs(notes, opened.ledger->run_id(), layout.side_inputs, open, most);
 }
 
 // Writes the first group of the epoch, with what was decided.
@@ -259,8 +258,8 @@ Status SetEarlierLogsAside(const CoordinatorConfig& config, const LogFolder& log
 
 // BeginRun, but for what it leaves behind where it fails.
 Result<Begun> TakeUp(const CoordinatorConfig& config, const JobLayout& layout,
-                     const LogFolder& log_folder, Files& files, OutputPlace& output,
-                     StartServer& starting, Opened& opened) {
+                     const LogFolder& log_folder, Files& files, ledger::StateNotes& notes,
+                     OutputPlace& output, StartServer& starting, Opened& opened) {
   if (const Status ended = output.EndOlder(opened.ledger->epoch()); !ended.ok()) {
     return ended.error();
   }
@@ -268,7 +267,7 @@ Result<Begun> TakeUp(const CoordinatorConfig& config, const JobLayout& layout,
   if (!decided.ok()) return decided.error();
   const bool with_nothing = !opened.state.settings() || decided->decision.overwrite;
   Result<std::vector<job::SideInput>> side_inputs =
-      SideInputs(config, layout, opened, files, with_nothing, starting);
+      SideInputs(config, layout, opened, files, notes, with_nothing, starting);
   if (!side_inputs.ok()) return side_inputs.error();
   if (const Status held = HoldOutput(config, layout, opened, files, output); !held.ok()) {
     return held.error();
@@ -287,8 +286,7 @@ Result<Begun> TakeUp(const CoordinatorConfig& config, const JobLayout& layout,
   if (const Status begun = Begin(config, decision, opened); !begun.ok()) return begun.error();
   if (!run.side_inputs.empty()) {
     // Under the name of the run, which it has only now.
-    const Status kept =
-        KeepSideInputs(files, layout.state_folder, opened.ledger->run_id(), run.side_inputs);
+    const Status kept = KeepSideInputs(notes, opened.ledger->run_id(), run.side_inputs);
     if (!kept.ok()) return kept.error();
   }
   // Of a restarted coordinator, too: the settings are those that the run was begun with.
@@ -312,21 +310,12 @@ Result<Begun> TakeUp(const CoordinatorConfig& config, const JobLayout& layout,
 
 }  // namespace
 
-Result<Opened> Claim(const CoordinatorConfig& config, const JobLayout& layout, Files& files,
+Result<Opened> Claim(const CoordinatorConfig& config, const JobLayout& layout, StatePlace& state,
                      StartServer& starting) {
   starting.Begin("reads the ledger", "records");
-  ledger::LedgerOptions options;
-  options.state_folder = layout.state_folder;
-  if (!layout.published_path.empty() && layout.output_store.empty()) {
-    options.output_folder = layout.output_folder;
-    options.output_file = std::filesystem::path(layout.published_path).filename();
-  }
-  options.nonce = RandomU64();
-  options.new_run_id = RandomU64();
   Opened opened;
-  Result<std::unique_ptr<ledger::Ledger>> claimed = ledger::Ledger::Claim(
-      files, options,
-      [&](const job::Record& record, const job::Place& place, const job::Place& rows) {
+  Result<std::unique_ptr<ledger::Ledger>> claimed =
+      state.Claim([&](const job::Record& record, const job::Place& place, const job::Place& rows) {
         const auto* seal = std::get_if<job::SealRecord>(&record);
         if (seal != nullptr && seal->predecessor == 0) opened.first_epoch = place.epoch;
         starting.Step();
@@ -342,9 +331,9 @@ Result<Opened> Claim(const CoordinatorConfig& config, const JobLayout& layout, F
 }
 
 Result<Begun> BeginRun(const CoordinatorConfig& config, const JobLayout& layout,
-                       const LogFolder& log_folder, Files& files, OutputPlace& output,
-                       StartServer& starting, Opened& opened) {
-  Result<Begun> run = TakeUp(config, layout, log_folder, files, output, starting, opened);
+                       const LogFolder& log_folder, Files& files, ledger::StateNotes& notes,
+                       OutputPlace& output, StartServer& starting, Opened& opened) {
+  Result<Begun> run = TakeUp(config, layout, log_folder, files, notes, output, starting, opened);
   if (!run.ok()) return Refuse(*opened.ledger, files, output, run.error());
   return run;
 }

@@ -14,13 +14,14 @@
 #include "coordinator/start/layout.h"
 #include "coordinator/start/output_place.h"
 #include "coordinator/start/start_server.h"
+#include "coordinator/start/state_place.h"
 #include "job/job_state.h"
 #include "job/side_inputs.h"
 #include "ledger/ledger.h"
 
 namespace parallelrun::coordinator {
 
-// What the state folder holds, and what it is continued with.
+// What the state holds, and what it is continued with.
 struct Opened {
   std::unique_ptr<ledger::Ledger> ledger;
   job::JobState state;
@@ -38,14 +39,14 @@ struct Begun {
 };
 
 // Claims an epoch and reads the ledger; `starting` is told of each record.
-Result<Opened> Claim(const CoordinatorConfig& config, const JobLayout& layout, Files& files,
+Result<Opened> Claim(const CoordinatorConfig& config, const JobLayout& layout, StatePlace& state,
                      StartServer& starting);
 
 // Holds the output, sets the logs of an earlier run aside and writes the epoch's first group, as
 // what is there asks for. An error is the run's refusal, for the user: neither a token nor a claim
 // of this epoch is left where the output goes.
 Result<Begun> BeginRun(const CoordinatorConfig& config, const JobLayout& layout,
-                       const LogFolder& log_folder, Files& files, OutputPlace& output,
-                       StartServer& starting, Opened& opened);
+                       const LogFolder& log_folder, Files& files, ledger::StateNotes& notes,
+                       OutputPlace& output, StartServer& starting, Opened& opened);
 
 }  // namespace parallelrun::coordinator

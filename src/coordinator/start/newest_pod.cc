@@ -9,7 +9,6 @@
 
 #include "base/escape.h"
 #include "base/json.h"
-#include "base/small_file.h"
 #include "job/pod_name.h"
 
 namespace parallelrun::coordinator {
@@ -17,6 +16,7 @@ namespace {
 
 using nlohmann::json;
 
+constexpr char kPodNote[] = "pod.json";
 constexpr size_t kMaxNote = 4096;
 
 }  // namespace
@@ -27,13 +27,13 @@ std::string HostName() {
   return host.data();
 }
 
-Status EnterAsNewestPod(Files& files, const std::string& state_folder,
-                        const std::string& resource_uid, const std::string& host) {
+Status EnterAsNewestPod(ledger::StateNotes& notes, const std::string& resource_uid,
+                        const std::string& host) {
   const uint64_t own = job::PodNumber(host, "coordinator");
   if (own == 0) return {};
-  const std::string path = state_folder + "/pod.json";
   // What is not there, damaged, or of another job stands in nobody's way.
-  const json note = ParseJson(OrEmpty(ReadBegin(files, path, kMaxNote))).value_or(nullptr);
+  const auto text = notes.Read(kPodNote, kMaxNote);
+  const json note = ParseJson(text.ok() ? text->value_or("") : "").value_or(nullptr);
   const uint64_t newest = lenient::Unsigned(note, "pod");
   if (lenient::At(note, "uid") == resource_uid && newest != 0) {
     if (newest == own) return {};
@@ -44,7 +44,7 @@ Status EnterAsNewestPod(Files& files, const std::string& state_folder,
                                newest, Printable(host, 100))};
     }
   }
-  return PublishFile(files, path, json{{"uid", resource_uid}, {"pod", own}}.dump() + "\n");
+  return notes.Write(kPodNote, json{{"uid", resource_uid}, {"pod", own}}.dump() + "\n");
 }
 
 }  // namespace parallelrun::coordinator

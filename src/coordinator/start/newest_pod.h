@@ -6,16 +6,16 @@
 #include <string>
 
 #include "base/error.h"
-#include "base/files.h"
+#include "ledger/state_notes.h"
 
 namespace parallelrun::coordinator {
 
 // Of this machine; in a pod it is the pod's name.
 std::string HostName();
 
-// kStale when a newer pod of the same job has started on this state folder; else notes this one in
-// it. `host` is the pod's name; for any other host nothing is done.
-Status EnterAsNewestPod(Files& files, const std::string& state_folder,
-                        const std::string& resource_uid, const std::string& host);
+// kStale when a newer pod of the same job has started on this state; else notes this one beside it.
+// `host` is the pod's name; for any other host nothing is done.
+Status EnterAsNewestPod(ledger::StateNotes& notes, const std::string& resource_uid,
+                        const std::string& host);
 
 }  // namespace parallelrun::coordinator

@@ -50,7 +50,8 @@ class FolderPlace final : public OutputPlace {
 
 class StorePlace final : public OutputPlace {
  public:
-  StorePlace(const JobLayout& layout, Files& files) : layout_(layout), files_(files) {}
+  StorePlace(const JobLayout& layout, Files& files, ledger::StateNotes& notes)
+      : layout_(layout), files_(files), notes_(notes) {}
 
   Status Open() {
     Result<std::unique_ptr<store::WriteStore>> store = OpenOutputStore(layout_, stop_.get_token());
@@ -60,8 +61,7 @@ class StorePlace final : public OutputPlace {
   }
 
   Status EndOlder(uint32_t epoch) override {
-    return output::EndNotedUploads(files_, layout_.state_folder, epoch - 1, *store_,
-                                   layout_.output_name);
+    return output::EndNotedUploads(notes_, epoch - 1, *store_, layout_.output_name);
   }
   Status Look(NewRun& run) override {
     const Result<std::optional<store::Stored>> there = store_->Look(layout_.output_name);
@@ -89,13 +89,12 @@ class StorePlace final : public OutputPlace {
                                          uint32_t generation) override {
     output::StoreSinkOptions options;
     options.name = layout_.output_name;
-    options.state_folder = layout_.state_folder;
     options.epoch = ledger.epoch();
     options.mark = {ledger.run_id(), generation};
     options.at_start = at_start_;
     options.held = held_;
     options.newest = [&ledger] { return ledger.CheckNewest(); };
-    return output::MakeStoreSink(files_, *store_, std::move(options));
+    return output::MakeStoreSink(notes_, *store_, std::move(options));
   }
   Status PutReports(const LogFolder& logs, const ledger::Ledger& ledger,
                     uint32_t generation) override {
@@ -109,6 +108,7 @@ class StorePlace final : public OutputPlace {
  private:
   const JobLayout& layout_;
   Files& files_;
+  ledger::StateNotes& notes_;
   std::stop_source stop_;
   std::unique_ptr<store::WriteStore> store_;
   store::Expected at_start_;
@@ -118,11 +118,12 @@ class StorePlace final : public OutputPlace {
 }  // namespace
 
 Result<std::unique_ptr<OutputPlace>> OpenOutput(const CoordinatorConfig& config,
-                                                const JobLayout& layout, Files& files) {
+                                                const JobLayout& layout, Files& files,
+                                                ledger::StateNotes& notes) {
   if (layout.output_store.empty()) {
     return std::unique_ptr<OutputPlace>(std::make_unique<FolderPlace>(config, layout, files));
   }
-  auto place = std::make_unique<StorePlace>(layout, files);
+  auto place = std::make_unique<StorePlace>(layout, files, notes);
   if (Status opened = place->Open(); !opened.ok()) return opened.error();
   return std::unique_ptr<OutputPlace>(std::move(place));
 }

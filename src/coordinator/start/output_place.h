@@ -13,6 +13,7 @@
 #include "coordinator/start/earlier_run.h"
 #include "coordinator/start/layout.h"
 #include "ledger/ledger.h"
+#include "ledger/state_notes.h"
 #include "output/output_claim.h"
 #include "output/sink.h"
 
@@ -45,8 +46,10 @@ class OutputPlace {
   virtual void Stop() {}
 };
 
-// All of these must outlive it. kInvalid, kPermission: a store that cannot be used, in words.
+// All of these must outlive it; `notes` are those beside the ledger. kInvalid, kPermission: a store
+// that cannot be used, in words.
 Result<std::unique_ptr<OutputPlace>> OpenOutput(const CoordinatorConfig& config,
-                                                const JobLayout& layout, Files& files);
+                                                const JobLayout& layout, Files& files,
+                                                ledger::StateNotes& notes);
 
 }  // namespace parallelrun::coordinator

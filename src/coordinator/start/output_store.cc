@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "ledger/state_notes.h"
 #include "output/store/store_claim.h"
 #include "output/store/upload_notes.h"
 #include "store/object_stores.h"
@@ -59,9 +60,10 @@ Status RemoveLeftInStore(Files& files, const JobLayout& layout) {
   const Result<std::unique_ptr<store::WriteStore>> store =
       OpenOutputStore(layout, {}, kLittlePatience);
   if (!store.ok()) return store.error();
-  Status ended =
-      output::EndNotedUploads(files, layout.state_folder, std::numeric_limits<uint32_t>::max(),
-                              **store, layout.output_name);
+  const std::unique_ptr<ledger::StateNotes> notes =
+      ledger::MakeFolderNotes(files, layout.state_folder);
+  Status ended = output::EndNotedUploads(*notes, std::numeric_limits<uint32_t>::max(), **store,
+                                         layout.output_name);
   if (!ended.ok()) return ended;
   return output::RemoveClaimInStore(**store, files, layout.state_folder, layout.output_name);
 }

@@ -26,6 +26,7 @@
 #include "coordinator/start/output_place.h"
 #include "coordinator/start/output_store.h"
 #include "coordinator/start/start_server.h"
+#include "coordinator/start/state_place.h"
 #include "ledger/claim.h"
 #include "output/side_files.h"
 #include "store/answer_tally.h"
@@ -103,10 +104,8 @@ Result<LogFolder> OpenLogTree(const CoordinatorConfig& config, const JobLayout& 
 }
 
 // False: a newer pod of this job has begun, and the last words say so.
-Result<bool> EnterPod(const CoordinatorConfig& config, const JobLayout& layout, Files& files) {
-  if (const Status made = files.MakeFolders(layout.state_folder); !made.ok()) return made.error();
-  const Status entered =
-      EnterAsNewestPod(files, layout.state_folder, config.resource_uid, HostName());
+Result<bool> EnterPod(const CoordinatorConfig& config, StatePlace& place, Files& files) {
+  const Status entered = EnterAsNewestPod(place.notes(), config.resource_uid, HostName());
   if (entered.ok()) return true;
   if (entered.error().code != Code::kStale) return entered.error();
   spdlog::warn("{}", entered.error().message);
@@ -198,12 +197,12 @@ Result<LogStores> OpenLogStores(const JobLayout& layout) {
 
 // What brings them there; none where they stay. Before anybody uploads.
 Result<std::shared_ptr<LogSender>> MakeLogSender(const JobLayout& layout, Files& files,
+                                                 ledger::StateNotes& notes,
                                                  const ledger::Ledger& ledger, LogStores stores,
                                                  LogWriter& writer) {
   if (!stores.store) return std::shared_ptr<LogSender>();
   const uint64_t run_id = ledger.run_id();
-  const Result<std::string> run =
-      StoredLogsName(files, layout.state_folder, run_id, SystemClock().WallNow());
+  const Result<std::string> run = StoredLogsName(notes, run_id, SystemClock().WallNow());
   if (!run.ok()) return run.error();
   Result<std::shared_ptr<LogSpool>> spool =
       LogSpool::Open(files, layout.state_folder + "/log_segments", run_id, ledger.epoch());
@@ -293,20 +292,23 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files,
       std::in_place, StartServer::Options{config.http, config.metrics_http, config.key});
   const Result<LogFolder> log_folder = OpenLogTree(config, *layout, files, writer);
   if (!log_folder.ok()) return log_folder.error();
+  const Result<std::unique_ptr<StatePlace>> place = OpenState(config, *layout, files);
+  if (!place.ok()) return place.error();
+  ledger::StateNotes& notes = (*place)->notes();
   if (config.in_pod()) {
-    const Result<bool> newest = EnterPod(config, *layout, files);
+    const Result<bool> newest = EnterPod(config, **place, files);
     if (!newest.ok()) return newest.error();
     if (!*newest) return CoordinatorExit::kSuperseded;
   }
-  Result<Opened> opened = Claim(config, *layout, files, *starting);
+  Result<Opened> opened = Claim(config, *layout, **place, *starting);
   if (!opened.ok()) return opened.error();
   const ledger::Ledger& ledger = *opened->ledger;
-  const Result<std::unique_ptr<OutputPlace>> output = OpenOutput(config, *layout, files);
+  const Result<std::unique_ptr<OutputPlace>> output = OpenOutput(config, *layout, files, notes);
   if (!output.ok()) return output.error();
   Result<LogStores> log_stores = OpenLogStores(*layout);
   if (!log_stores.ok()) return log_stores.error();
   const Result<Begun> run =
-      BeginRun(config, *layout, *log_folder, files, **output, *starting, *opened);
+      BeginRun(config, *layout, *log_folder, files, notes, **output, *starting, *opened);
   if (!run.ok()) return run.error();
   for (plan::PlanInput& input : layout->inputs) input.replaces = run->replaces;
   if (layout->stages) {
@@ -324,7 +326,7 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files,
   Result<std::string> agent_job = AgentJob(config, *layout, run->side_inputs);
   if (!agent_job.ok()) return agent_job.error();
   Result<std::shared_ptr<LogSender>> log_sender =
-      MakeLogSender(*layout, files, ledger, std::move(*log_stores), *writer);
+      MakeLogSender(*layout, files, notes, ledger, std::move(*log_stores), *writer);
   if (!log_sender.ok()) return log_sender.error();
   ServerOptions options = OptionsOf(config, *layout, files, *opened, **output);
   options.agent_job = std::move(*agent_job);

@@ -12,7 +12,6 @@
 
 #include "base/escape.h"
 #include "base/json.h"
-#include "base/small_file.h"
 #include "plan/utf8.h"
 #include "store/file_path.h"
 #include "store/store.h"
@@ -22,8 +21,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr char kFile[] = "/side_inputs.json";
-constexpr size_t kMostBytes = size_t{64} << 20;  // of that file
+constexpr char kSideNote[] = "side_inputs.json";
+constexpr size_t kMostBytes = size_t{64} << 20;  // of that note
 constexpr char kOtherKey[] = "copy the objects to other keys";
 
 std::string Place(const plan::PlanInput& input) { return "spec.sideInputs (" + input.name + ")"; }
@@ -170,17 +169,16 @@ Result<std::vector<job::SideInput>> ListSideInputs(const std::vector<plan::PlanI
   return side_inputs;
 }
 
-Result<std::vector<job::SideInput>> KeptSideInputs(const Files& files,
-                                                   const std::string& state_folder, uint64_t run_id,
+Result<std::vector<job::SideInput>> KeptSideInputs(ledger::StateNotes& notes, uint64_t run_id,
                                                    const std::vector<plan::PlanInput>& wanted) {
-  const std::string path = state_folder + kFile;
-  const Result<std::string> text = ReadBegin(files, path, kMostBytes);
-  if (!text.ok() && text.error().code == Code::kNotFound) return std::vector<job::SideInput>();
+  const Result<std::optional<std::string>> text = notes.Read(kSideNote, kMostBytes);
   if (!text.ok()) return text.error();
-  const json kept = ParseJson(*text).value_or(nullptr);
+  if (!*text) return std::vector<job::SideInput>();
+  const json kept = ParseJson(**text).value_or(nullptr);
   if (lenient::Text(kept, "run") != Named(run_id)) return std::vector<job::SideInput>();
   Result<std::vector<job::SideInput>> all = job::ParseSideInputs(lenient::List(kept, "sideInputs"));
-  if (!all.ok()) return Error{Code::kCorrupt, Printable(path, kShownLong) + " is damaged"};
+  if (!all.ok())
+    return Error{Code::kCorrupt, Printable(notes.Location(kSideNote), kShownLong) + " is damaged"};
   std::erase_if(*all, [&](const job::SideInput& side) {
     return std::none_of(wanted.begin(), wanted.end(), [&](const plan::PlanInput& input) {
       return input.name == side.name && input.store == side.store && UrlOf(input) == side.url;
@@ -189,12 +187,10 @@ Result<std::vector<job::SideInput>> KeptSideInputs(const Files& files,
   return all;
 }
 
-Result<std::vector<job::SideInput>> GoOnWithSideInputs(const Files& files,
-                                                       const std::string& state_folder,
-                                                       uint64_t run_id,
+Result<std::vector<job::SideInput>> GoOnWithSideInputs(ledger::StateNotes& notes, uint64_t run_id,
                                                        const std::vector<plan::PlanInput>& wanted,
                                                        const plan::OpenStore& open, uint64_t most) {
-  const auto kept = KeptSideInputs(files, state_folder, run_id, wanted);
+  const auto kept = KeptSideInputs(notes, run_id, wanted);
   if (!kept.ok()) return kept.error();
   const auto find = [&kept](const plan::PlanInput& input) {
     return std::find_if(kept->begin(), kept->end(),
@@ -217,10 +213,10 @@ Result<std::vector<job::SideInput>> GoOnWithSideInputs(const Files& files,
   return all;
 }
 
-Status KeepSideInputs(Files& files, const std::string& state_folder, uint64_t run_id,
+Status KeepSideInputs(ledger::StateNotes& notes, uint64_t run_id,
                       const std::vector<job::SideInput>& side_inputs) {
   const json kept = {{"run", Named(run_id)}, {"sideInputs", job::SideInputsJson(side_inputs)}};
-  return PublishFile(files, state_folder + kFile, kept.dump() + "\n");
+  return notes.Write(kSideNote, kept.dump() + "\n");
 }
 
 }  // namespace parallelrun::coordinator

@@ -62,10 +62,10 @@ class Sending {
 
 class StoreWriter final : public Writer {
  public:
-  StoreWriter(Files& files, store::WriteStore& store, const StoreSinkOptions& options,
+  StoreWriter(ledger::StateNotes& notes, store::WriteStore& store, const StoreSinkOptions& options,
               std::unique_ptr<store::Upload> rows, std::unique_ptr<store::Upload> index,
               const PartPlan& plan)
-      : files_(files),
+      : notes_(notes),
         store_(store),
         options_(options),
         rows_(std::move(rows), plan, store.parts().most),
@@ -199,12 +199,11 @@ class StoreWriter final : public Writer {
 
   // Of uploads that were completed there is only the note left.
   void LetGo() {
-    const Status ended =
-        EndNotedUploads(files_, options_.state_folder, options_.epoch, store_, options_.name);
+    const Status ended = EndNotedUploads(notes_, options_.epoch, store_, options_.name);
     if (!ended.ok()) spdlog::warn("an upload may be left behind: {}", ended.error().message);
   }
 
-  Files& files_;
+  ledger::StateNotes& notes_;
   store::WriteStore& store_;
   const StoreSinkOptions& options_;
   Sending rows_;
@@ -215,8 +214,8 @@ class StoreWriter final : public Writer {
 
 class StoreSink final : public Sink {
  public:
-  StoreSink(Files& files, store::WriteStore& store, StoreSinkOptions options)
-      : files_(files), store_(store), options_(std::move(options)) {}
+  StoreSink(ledger::StateNotes& notes, store::WriteStore& store, StoreSinkOptions options)
+      : notes_(notes), store_(store), options_(std::move(options)) {}
 
   std::string Location() const override { return store_.Location(options_.name); }
 
@@ -224,8 +223,7 @@ class StoreSink final : public Sink {
 
   Result<std::unique_ptr<Writer>> Begin(uint64_t bytes) override {
     // Of an earlier call.
-    Status ready =
-        EndNotedUploads(files_, options_.state_folder, options_.epoch, store_, options_.name);
+    Status ready = EndNotedUploads(notes_, options_.epoch, store_, options_.name);
     if (!ready.ok()) return ready.error();
     const store::Marks marks = MarksOf(options_.mark);
     Result<std::unique_ptr<store::Upload>> rows = store_.Begin(options_.name, marks);
@@ -235,8 +233,7 @@ class StoreSink final : public Sink {
       End(options_.name, **rows);
       return index.error();
     }
-    ready = NoteUploads(files_, options_.state_folder, options_.epoch,
-                        {Location(), (*rows)->id(), (*index)->id()});
+    ready = NoteUploads(notes_, options_.epoch, {Location(), (*rows)->id(), (*index)->id()});
     // In this order: a successor that is not seen here has yet to read the note, and end the
     // upload.
     if (ready.ok()) ready = options_.newest();
@@ -246,7 +243,7 @@ class StoreSink final : public Sink {
       return ready.error();
     }
     return std::unique_ptr<Writer>(
-        std::make_unique<StoreWriter>(files_, store_, options_, std::move(*rows), std::move(*index),
+        std::make_unique<StoreWriter>(notes_, store_, options_, std::move(*rows), std::move(*index),
                                       PlanParts(bytes, store_.parts())));
   }
 
@@ -256,7 +253,7 @@ class StoreSink final : public Sink {
     if (!ended.ok()) spdlog::warn("an upload is left behind: {}", ended.error().message);
   }
 
-  Files& files_;
+  ledger::StateNotes& notes_;
   store::WriteStore& store_;
   const StoreSinkOptions options_;
 };
@@ -320,9 +317,9 @@ Result<std::string> DamageInStore(store::WriteStore& store, const std::string& n
   return DamageOfObject(store, name, (*there)->found, published, step);
 }
 
-std::unique_ptr<Sink> MakeStoreSink(Files& files, store::WriteStore& store,
+std::unique_ptr<Sink> MakeStoreSink(ledger::StateNotes& notes, store::WriteStore& store,
                                     StoreSinkOptions options) {
-  return std::make_unique<StoreSink>(files, store, std::move(options));
+  return std::make_unique<StoreSink>(notes, store, std::move(options));
 }
 
 }  // namespace parallelrun::output

@@ -1,4 +1,4 @@
-// An object of a store as a sink: an upload is begun, noted in the state folder, filled part by
+// An object of a store as a sink: an upload is begun, noted beside the state, filled part by
 // part, and completed on the condition that nobody else wrote meanwhile (docs/ledger.md,
 // "Publishing to a store"). The upload is the token: whose upload was ended publishes nothing.
 #pragma once
@@ -10,7 +10,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "base/files.h"
+#include "ledger/state_notes.h"
 #include "output/output_claim.h"
 #include "output/sink.h"
 #include "store/write_store.h"
@@ -48,7 +48,6 @@ StoreStep NextStep(const std::optional<store::Stored>& there, const OutputMark& 
 
 struct StoreSinkOptions {
   std::string name;  // of the output in the store
-  std::string state_folder;
   uint32_t epoch = 0;
   OutputMark mark;
   store::Expected at_start;
@@ -62,8 +61,8 @@ Result<std::string> DamageInStore(
     store::WriteStore& store, const std::string& name, const job::Published& published,
     const OutputMark& mark, const std::function<void()>& step = [] {});
 
-// `files` and `store` outlive the sink.
-std::unique_ptr<Sink> MakeStoreSink(Files& files, store::WriteStore& store,
+// `notes`, beside the ledger, and `store` outlive the sink.
+std::unique_ptr<Sink> MakeStoreSink(ledger::StateNotes& notes, store::WriteStore& store,
                                     StoreSinkOptions options);
 
 }  // namespace parallelrun::output

@@ -1,5 +1,5 @@
-// Which uploads a state folder's epochs have begun: the token of an output in a store is its
-// upload, and a note of it in `uploads/` lets a later epoch end it (docs/ledger.md, "Publishing to
+// Which uploads the epochs of a state have begun: the token of an output in a store is its upload,
+// and a note of it in `uploads/` lets a later epoch end it (docs/ledger.md, "Publishing to
 // a store"). Blocking I/O, no state.
 #pragma once
 
@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "base/files.h"
+#include "ledger/state_notes.h"
 #include "store/write_store.h"
 
 namespace parallelrun::output {
@@ -20,12 +20,11 @@ struct NotedUploads {
 };
 
 // Durable when it returns.
-Status NoteUploads(Files& files, const std::string& state_folder, uint32_t epoch,
-                   const NotedUploads& uploads);
+Status NoteUploads(ledger::StateNotes& notes, uint32_t epoch, const NotedUploads& uploads);
 
 // Ends what epochs up to `last` have noted, and then forgets it. What was noted for another output
 // than `name` of this store stays, since it can become no part of this one.
-Status EndNotedUploads(Files& files, const std::string& state_folder, uint32_t last,
-                       store::WriteStore& store, const std::string& name);
+Status EndNotedUploads(ledger::StateNotes& notes, uint32_t last, store::WriteStore& store,
+                       const std::string& name);
 
 }  // namespace parallelrun::output

@@ -166,8 +166,9 @@ TEST_F(StoredLogsTest, TheReadmeIsWrittenAtTheStartAndAgain) {
 TEST(StoredLogsNameTest, IsTheSameForEachCoordinatorOfARun) {
   FaultFiles files;
   ASSERT_TRUE(files.MakeFolders("/job/state").ok());
+  const std::unique_ptr<ledger::StateNotes> notes = ledger::MakeFolderNotes(files, "/job/state");
   const auto name = [&](uint64_t run, WallTime now) {
-    const Result<std::string> made = StoredLogsName(files, "/job/state", run, now);
+    const Result<std::string> made = StoredLogsName(*notes, run, now);
     EXPECT_TRUE(made.ok());
     return made.ok() ? *made : "";
   };

@@ -22,8 +22,9 @@ TEST(PodName, ItsNumberIsTheLastPart) {
 TEST(NewestPod, AnOlderOneMayNotComeBack) {
   const TempFolder t;
   const std::unique_ptr<Files> files = MakeSystemFiles();
+  const std::unique_ptr<ledger::StateNotes> notes = ledger::MakeFolderNotes(*files, t.path());
   const auto enter = [&](const std::string& host, const std::string& uid = "u") {
-    return EnterAsNewestPod(*files, t.path(), uid, host);
+    return EnterAsNewestPod(*notes, uid, host);
   };
   EXPECT_TRUE(enter("laptop").ok());
   EXPECT_FALSE(t.Exists("pod.json"));

@@ -53,6 +53,7 @@ class StoredSideInputs : public ::testing::Test {
   }
 
   FaultFiles files_;
+  const std::unique_ptr<ledger::StateNotes> notes_ = ledger::MakeFolderNotes(files_, "/state");
   MemoryObjects objects_;
 };
 
@@ -126,32 +127,32 @@ TEST_F(StoredSideInputs, ARunGoesOnWithTheVersionsThatItBeganWith) {
   const std::vector<plan::PlanInput> one = {Input("model", "m")};
   const auto begun = List(one);
   ASSERT_TRUE(begun.ok()) << begun.error().message;
-  ASSERT_TRUE(KeepSideInputs(files_, "/state", 7, *begun).ok());
+  ASSERT_TRUE(KeepSideInputs(*notes_, 7, *begun).ok());
   Put("m", "WEIGHTS");
-  const auto next = GoOnWithSideInputs(files_, "/state", 7, one, Open(), kRoom);
+  const auto next = GoOnWithSideInputs(*notes_, 7, one, Open(), kRoom);
   ASSERT_TRUE(next.ok()) << next.error().message;
   EXPECT_EQ(*next, *begun);
 
   // One that the job names anew is listed.
   const std::vector<plan::PlanInput> two = {Input("words", "n"), one[0]};
-  const auto both = GoOnWithSideInputs(files_, "/state", 7, two, Open(), kRoom);
+  const auto both = GoOnWithSideInputs(*notes_, 7, two, Open(), kRoom);
   ASSERT_TRUE(both.ok()) << both.error().message;
   ASSERT_EQ(both->size(), 2U);
   EXPECT_EQ(both->at(0).name, "words");
   EXPECT_EQ(both->at(1), begun->at(0));
 
   // Another run has other bytes, and another place is another side input.
-  const auto other = GoOnWithSideInputs(files_, "/state", 8, one, Open(), kRoom);
+  const auto other = GoOnWithSideInputs(*notes_, 8, one, Open(), kRoom);
   ASSERT_TRUE(other.ok()) << other.error().message;
   EXPECT_NE(*other, *begun);
-  const auto moved = GoOnWithSideInputs(files_, "/state", 7, {Input("model", "n")}, Open(), kRoom);
+  const auto moved = GoOnWithSideInputs(*notes_, 7, {Input("model", "n")}, Open(), kRoom);
   ASSERT_TRUE(moved.ok()) << moved.error().message;
   EXPECT_EQ(moved->at(0).objects[0].name, "n");
 
-  EXPECT_TRUE(KeptSideInputs(files_, "/nowhere", 7, one)->empty());
+  EXPECT_TRUE(KeptSideInputs(*ledger::MakeFolderNotes(files_, "/nowhere"), 7, one)->empty());
   files_.Put("/state/side_inputs.json",
              R"({"run": "0000000000000007", "sideInputs": [{"name": 1}]})");
-  EXPECT_EQ(KeptSideInputs(files_, "/state", 7, one).error().code, Code::kCorrupt);
+  EXPECT_EQ(KeptSideInputs(*notes_, 7, one).error().code, Code::kCorrupt);
 }
 
 }  // namespace

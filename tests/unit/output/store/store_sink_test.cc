@@ -54,7 +54,7 @@ class StoreSinkTest : public ::testing::Test {
   Epoch Start(uint32_t epoch) {
     newest_ = epoch;
     Epoch started;
-    started.ready = EndNotedUploads(files_, "/state", epoch - 1, store_, kRowsName);
+    started.ready = EndNotedUploads(*notes_, epoch - 1, store_, kRowsName);
     if (!started.ready.ok()) return started;
     const auto there = store_.Look(kRowsName);
     if (!there.ok()) {
@@ -63,7 +63,6 @@ class StoreSinkTest : public ::testing::Test {
     }
     StoreSinkOptions options;
     options.name = kRowsName;
-    options.state_folder = "/state";
     options.epoch = epoch;
     options.mark = {7, generation_};
     if (*there) options.at_start = (*there)->found.version;
@@ -71,7 +70,7 @@ class StoreSinkTest : public ::testing::Test {
       if (newest_ == epoch) return {};
       return Error{Code::kStale, "a newer coordinator has taken over"};
     };
-    started.sink = MakeStoreSink(files_, store_, options);
+    started.sink = MakeStoreSink(*notes_, store_, options);
     return started;
   }
 
@@ -101,6 +100,7 @@ class StoreSinkTest : public ::testing::Test {
   }
 
   FaultFiles files_;
+  const std::unique_ptr<ledger::StateNotes> notes_ = ledger::MakeFolderNotes(files_, "/state");
   MemoryWriteStore store_;
   uint32_t newest_ = 0;
   uint32_t generation_ = 1;
@@ -337,11 +337,10 @@ TEST_F(StoreSinkTest, AnotherRunsClaimEndsIt) {
   newest_ = 1;
   StoreSinkOptions options;
   options.name = kRowsName;
-  options.state_folder = "/state";
   options.epoch = 1;
   options.held = {"out/.rows.txt.parallelrun-claim", "mine"};
   options.newest = [] { return Status(); };
-  const auto sink = MakeStoreSink(files_, store_, options);
+  const auto sink = MakeStoreSink(*notes_, store_, options);
   store_.Write(options.held.path, "another's");
   const auto end = Publish(*sink);
   EXPECT_EQ(end->end, Committed::kForeign);
@@ -369,7 +368,7 @@ TEST_F(StoreSinkTest, DamageIsTold) {
 }
 
 TEST_F(StoreSinkTest, ANoteOfAnotherOutputStays) {
-  ASSERT_TRUE(NoteUploads(files_, "/state", 1, {"s3://other/rows.txt", "one", "other"}).ok());
+  ASSERT_TRUE(NoteUploads(*notes_, 1, {"s3://other/rows.txt", "one", "other"}).ok());
   EXPECT_TRUE(Start(2).ready.ok());
   EXPECT_TRUE(files_.Has("/state/uploads/000001.json"));
   files_.Put("/state/uploads/000001.json", "no note");
