@@ -278,7 +278,18 @@ class Checker {
              names.empty() ? "add it to spec.stores" : "write " + OrList(names));
   }
 
+  void CheckStateStore() {
+    const StateOptions& state = spec_.state;
+    if (state.store.empty()) return;
+    CheckWrittenStore(state.store, "spec.state.store");
+    CheckNotInInput(state.store, state.in.path, "the state", "spec.state.path");
+    if (!spec_.output.store.empty()) return;
+    AddError(problems_, "spec.state.store", "is for an output in a store",
+             "write output.store too, or a volume");
+  }
+
   void CheckState() {
+    CheckStateStore();
     if (!spec_.state.ephemeral) return;
     if (spec_.suspend && target_ == Target::kCluster) {
       AddError(problems_, "spec.suspend", "a job with ephemeral state would start anew after it",

@@ -54,7 +54,8 @@ class VolumeChecker {
 
   // Of logs or state: the default is the output's, which was looked at, or the claim's.
   void CheckOwnVolume(const std::string& name, const std::string& field) {
-    const bool made = name == kStateVolume && !spec_.state.claim_template.is_null();
+    const bool made = name == kStateVolume &&
+                      (!spec_.state.claim_template.is_null() || !spec_.state.store.empty());
     if (name != spec_.output.to.volume && !made) CheckVolume(name, field);
   }
 
@@ -74,7 +75,9 @@ class VolumeChecker {
   void CheckWritable(const VolumePath& place, const std::string& field) {
     const Volume* const volume = FindVolume(spec_, place.volume);
     if (volume == nullptr) return;
-    const bool lost = volume->kind == "emptyDir" || volume->kind == "ephemeral";
+    // Of the state that lies in a store nothing is lost with it.
+    const bool scratch = !spec_.state.store.empty() && volume->name == kStateVolume;
+    const bool lost = !scratch && (volume->kind == "emptyDir" || volume->kind == "ephemeral");
     if (lost && !spec_.state.ephemeral) {
       AddError(problems_, field,
                "the volume " + Quoted(volume->name) + " is an " + volume->kind +

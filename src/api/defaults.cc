@@ -19,6 +19,22 @@ uint64_t DefaultMiniBatchSize(const JobSpec& spec) {
   return tabular ? 1 << 20 : 10;
 }
 
+// One that is made with the pods: nobody writes it.
+void AddStateVolume(JobSpec& spec, Volume made) {
+  const bool there = std::any_of(spec.volumes.begin(), spec.volumes.end(),
+                                 [](const Volume& one) { return one.name == kStateVolume; });
+  if (!there) spec.volumes.push_back(std::move(made));
+}
+
+// Where the state is in a store, what is of the coordinator's machine alone has a folder there.
+void FillStateInStore(JobSpec& spec) {
+  AddStateVolume(spec, {kStateVolume, "emptyDir", nlohmann::json::object()});
+  const bool beside = spec.state.store == spec.output.store && spec.output.to.path != ".";
+  FillPlace(spec.state.in, kStateVolume,
+            (beside ? spec.output.to.path + "/" : std::string()) + ".parallelrun");
+  if (spec.logs.store.empty() && spec.logs.to.volume.empty()) spec.logs.store = spec.state.store;
+}
+
 // The claim is a volume like others to all but those who make it.
 void FillStateClaim(Job& job) {
   JobSpec& spec = job.spec;
@@ -27,13 +43,9 @@ void FillStateClaim(Job& job) {
     spec.state.claim_template = DefaultStateClaim();
   }
   if (spec.state.claim_template.is_null()) return;
-  const bool there = std::any_of(spec.volumes.begin(), spec.volumes.end(),
-                                 [](const Volume& one) { return one.name == kStateVolume; });
-  if (!there) {
-    spec.volumes.push_back({kStateVolume,
-                            "persistentVolumeClaim",
-                            {{"claimName", StateClaimName(job.metadata.name, job.metadata.uid)}}});
-  }
+  AddStateVolume(spec, {kStateVolume,
+                        "persistentVolumeClaim",
+                        {{"claimName", StateClaimName(job.metadata.name, job.metadata.uid)}}});
   FillPlace(spec.state.in, kStateVolume, "state");
   // Nobody else has anything on it.
   if (!spec.output.store.empty() && spec.logs.store.empty() && spec.logs.to.volume.empty()) {
@@ -54,8 +66,12 @@ nlohmann::json DefaultStateClaim() {
 void FillDefaults(Job& job) {
   JobSpec& spec = job.spec;
   const std::string& name = job.metadata.name;
-  FillStateClaim(job);
   if (spec.output.to.path.empty()) spec.output.to.path = name + "/output";
+  if (spec.state.store.empty()) {
+    FillStateClaim(job);
+  } else {
+    FillStateInStore(spec);
+  }
   if (!spec.state.ephemeral) FillPlace(spec.state.in, spec.output.to.volume, name + "/state");
   if (!spec.logs.store.empty()) {
     if (spec.logs.to.path.empty()) spec.logs.to.path = name + "/logs";

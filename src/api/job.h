@@ -73,7 +73,10 @@ struct CacheOptions {
 inline constexpr char kStateVolume[] = "parallelrun-state";
 
 struct StateOptions {
-  VolumePath in;  // default: <job>/state on the output's volume; empty when ephemeral
+  // Default: <job>/state on the output's volume; empty when ephemeral. With a store the path is one
+  // in the store, and the volume has what is of the coordinator's machine alone.
+  VolumePath in;
+  std::string store;  // one of stores: the ledger lies there
   bool ephemeral = false;
   nlohmann::json claim_template;  // {metadata, spec} of a PersistentVolumeClaim, or null
   bool operator==(const StateOptions&) const = default;

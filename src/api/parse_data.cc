@@ -104,6 +104,10 @@ void ReadState(const Value& map, StateOptions& state) {
   }
   const auto claim = fields.Take("volumeClaimTemplate");
   const bool other = !state.in.volume.empty() && state.in.volume != kStateVolume;
+  if (!state.store.empty() && (claim || state.ephemeral || other)) {
+    AddError(map.problems, JoinPath(map.path, "store"),
+             "stands beside a volume, a claim or ephemeral", "keep one of them");
+  }
   if (claim && (state.ephemeral || other)) {
     claim->Error("stands beside a volume or ephemeral", "keep one of the three");
   }

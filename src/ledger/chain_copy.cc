@@ -6,7 +6,7 @@
 
 namespace parallelrun::ledger {
 
-ChainCopy::ChainCopy(Files& files, const std::string& path) {
+ChainCopy::ChainCopy(Files& files, const std::string& path, uint64_t most) : most_(most) {
   if (path.empty()) return;
   Result<std::unique_ptr<File>> file = files.OpenOrCreate(path);
   Status emptied = file.ok() ? (*file)->Cut(0) : Status(file.error());
@@ -22,6 +22,8 @@ void ChainCopy::Add(uint64_t offset, std::string_view bytes) {
   if (!file_ || full_) return;
   if (!begin_) begin_ = offset;
   const uint64_t size = size_.load(std::memory_order_relaxed);
+  full_ = size + bytes.size() > most_;
+  if (full_) return;
   Status written = file_->WriteAt(size, bytes);
   if (!written.ok()) {
     full_ = true;

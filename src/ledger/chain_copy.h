@@ -17,8 +17,10 @@ namespace parallelrun::ledger {
 
 class ChainCopy {
  public:
-  // `path`: of the file, absolute, emptied where it is there; "": no copy is kept.
-  ChainCopy(Files& files, const std::string& path);
+  // `path`: of the file, absolute, emptied where it is there; "": no copy is kept. It grows to
+  // `most` bytes: a pod's own disk is small, and where rows are many, links are large, and few to
+  // be read.
+  ChainCopy(Files& files, const std::string& path, uint64_t most);
 
   // What lies at `offset` of the chain: behind what was added before.
   void Add(uint64_t offset, std::string_view bytes);
@@ -28,6 +30,7 @@ class ChainCopy {
  private:
   std::unique_ptr<File> file_;
   std::optional<uint64_t> begin_;  // where in the chain it begins
+  const uint64_t most_;
   bool full_ = false;
   std::atomic<uint64_t> size_{0};
 };

@@ -114,7 +114,8 @@ class LinkIndex {
 
 // What was read and written of the chain so far.
 struct KeptLinks {
-  KeptLinks(Files& files, const std::string& copy_path) : copy(files, copy_path) {}
+  KeptLinks(Files& files, const ChainLedgerOptions& options)
+      : copy(files, options.copy_path, options.copy_most) {}
   void Add(const LinkHeader& link, std::string_view bytes) {
     copy.Add(link.offset, bytes);
     index.Add(link);
@@ -337,7 +338,7 @@ Status ChainLedger::CheckNewest() const {
 Result<std::unique_ptr<Ledger>> ClaimChain(LinkStore& links, Files& files,
                                            const ChainLedgerOptions& options,
                                            const Ledger::Visitor& visit) {
-  auto kept = std::make_unique<KeptLinks>(files, options.copy_path);
+  auto kept = std::make_unique<KeptLinks>(files, options);
   ChainClaim claim(
       options.chain, [&links](uint64_t number) { return links.Location(number); }, visit,
       [&kept = *kept](const LinkHeader& link, std::string_view bytes) { kept.Add(link, bytes); });

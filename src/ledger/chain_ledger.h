@@ -19,6 +19,7 @@ namespace parallelrun::ledger {
 struct ChainLedgerOptions {
   ChainOptions chain;
   std::string copy_path;  // of the copy on this machine, absolute; "": none is kept
+  uint64_t copy_most = uint64_t{1} << 30;  // bytes of it
   LinkPace::Limits pace{};
 };
 

@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/small_file.h"
 #include "job/job_state.h"
+#include "ledger/chain_note.h"
 #include "ledger/claim.h"
 #include "ledger/ledger.h"
 
@@ -199,7 +200,10 @@ std::string Named(const OutputOwner& owner) {
 bool IsStateOf(const Files& files, const std::string& folder, const OutputOwner& owner) {
   if (folder.empty() || folder.front() != '/') return false;
   const Result<std::optional<uint64_t>> run = ledger::RunOfEpoch(files, folder, owner.epoch);
-  return run.ok() && *run == owner.run_id;
+  if (run.ok() && *run == owner.run_id) return true;
+  // Its ledger may lie in a store.
+  const Result<std::optional<ledger::ChainNote>> note = ledger::ReadChainNote(files, folder);
+  return note.ok() && *note && (*note)->run_id == owner.run_id && owner.epoch <= (*note)->epoch;
 }
 
 Judged JudgeClaim(const Files& files, const ClaimOptions& options, std::string_view text,

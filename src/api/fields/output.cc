@@ -154,8 +154,11 @@ const FieldList& StateFields() {
   static const FieldList fields = {
       BoundIn("volume", &StateOptions::in, &VolumePath::volume, Text(63), "One of spec.volumes.")
           .Otherwise("the output's"),
+      Bound("store", &StateOptions::store, Text(63),
+            "In place of a volume, with an output in a store: one of spec.stores. The ledger lies "
+            "there, below path in a folder of the job's own."),
       BoundIn("path", &StateOptions::in, &VolumePath::path, Path(),
-              "Folder, relative to the volume.")
+              "Folder, relative to the volume, or prefix of keys below the store's URL.")
           .Otherwise("NAME/state"),
       Bound("ephemeral", &StateOptions::ephemeral, Boolean(),
             "true: the state is lost with the coordinator's pod, and so is a resume.")

@@ -81,7 +81,12 @@ Shape StateShape() {
              "ephemeral state lies on no volume: remove volume and path, or ephemeral"})
       .With({"!has(self.volumeClaimTemplate) || (!has(self.volume) || self.volume == \"" +
                  std::string(kStateVolume) + "\") && !(has(self.ephemeral) && self.ephemeral)",
-             "stands beside a volume or ephemeral: keep one of the three", ".volumeClaimTemplate"});
+             "stands beside a volume or ephemeral: keep one of the three", ".volumeClaimTemplate"})
+      .With({"!has(self.store) || (!has(self.volume) || self.volume == \"" +
+                 std::string(kStateVolume) +
+                 "\") && !has(self.volumeClaimTemplate) && !(has(self.ephemeral) && "
+                 "self.ephemeral)",
+             "stands beside a volume, a claim or ephemeral: keep one of them", ".store"});
 }
 
 Shape InputShape() {

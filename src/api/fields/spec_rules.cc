@@ -110,8 +110,14 @@ const std::vector<CelRule>& SpecRules() {
       {"!has(self.logs) || !has(self.logs.store) || has(self.stores) && "
        "self.stores.exists(s, s.name == self.logs.store)",
        "there is no store of that name: write one of spec.stores, or add it there", ".logs.store"},
+      {"!has(self.state) || !has(self.state.store) || has(self.stores) && "
+       "self.stores.exists(s, s.name == self.state.store)",
+       "there is no store of that name: write one of spec.stores, or add it there", ".state.store"},
+      {"!has(self.state) || !has(self.state.store) || has(self.output.store)",
+       "is for an output in a store: write output.store too, or a volume", ".state.store"},
       {"!has(self.state) || !has(self.state.volume) || has(self.volumes) && "
-       "self.volumes.exists(v, v.name == self.state.volume) || has(self.state.volumeClaimTemplate)",
+       "self.volumes.exists(v, v.name == self.state.volume) || "
+       "has(self.state.volumeClaimTemplate) || has(self.state.store)",
        "there is no volume of that name: write one of spec.volumes, or add it there",
        ".state.volume"},
       {"!has(self.code.volume) || has(self.volumes) && self.volumes.exists(v, v.name "

@@ -25,7 +25,9 @@ bool HoldsRun(const fs::path& folder) { return IsState(folder / "state") && !Has
 
 bool IsState(const fs::path& folder) {
   std::error_code ignored;
-  return fs::is_directory(folder / "epochs", ignored) &&
+  // The ledger, or the note of one in a store.
+  return (fs::is_directory(folder / "epochs", ignored) ||
+          fs::is_regular_file(folder / "chain.json", ignored)) &&
          fs::is_regular_file(folder / "run.json", ignored);
 }
 

@@ -36,10 +36,11 @@ std::vector<std::string> TextsOf(const json& list) {
   return texts;
 }
 
-// Every coordinator makes it with its first epoch.
+// Every coordinator makes one of these with its first epoch.
 bool IsStateFolder(const fs::path& folder) {
   std::error_code ignored;
-  return fs::is_directory(folder / "epochs", ignored);
+  return fs::is_directory(folder / "epochs", ignored) ||
+         fs::is_regular_file(folder / "chain.json", ignored);
 }
 
 }  // namespace

@@ -66,6 +66,21 @@ Status PlaceOutput(const api::JobSpec& spec, const Volumes& volumes, JobLayout& 
   return {};
 }
 
+Status PlaceState(const api::JobSpec& spec, const Volumes& volumes, JobLayout& layout) {
+  const api::StateOptions& state = spec.state;
+  const bool in_store = !state.store.empty();
+  Result<std::string> folder = Resolve(
+      in_store ? api::VolumePath{state.in.volume, "state"} : state.in, volumes, "spec.state");
+  if (!folder.ok()) return folder.error();
+  layout.state_folder = std::move(*folder);
+  if (!in_store) return {};
+  Result<std::string> url = ResolveStore(spec, state.store, state.in.path, "spec.state");
+  if (!url.ok()) return url.error();
+  layout.state_store = state.store;
+  layout.state_url = std::move(*url);
+  return {};
+}
+
 // After the state.
 Status PlaceLogs(const api::JobSpec& spec, const Volumes& volumes, JobLayout& layout) {
   const api::Logs& logs = spec.logs;
@@ -81,7 +96,8 @@ Status PlaceLogs(const api::JobSpec& spec, const Volumes& volumes, JobLayout& la
   layout.log_url = std::move(*url);
   // Beside the state; within it where that is all of its volume.
   const std::filesystem::path state = layout.state_folder;
-  const bool whole = spec.state.in.path == "." || spec.state.in.path.empty();
+  const bool whole =
+      layout.state_store.empty() && (spec.state.in.path == "." || spec.state.in.path.empty());
   layout.log_folder = (whole ? state : state.parent_path()) / "logs";
   return {};
 }
@@ -187,9 +203,7 @@ Result<JobLayout> LayOut(const api::Job& job, const Volumes& volumes,
                          const std::map<std::string, std::string>& store_keys) {
   const api::JobSpec& spec = job.spec;
   JobLayout layout;
-  const Result<std::string> state = Resolve(spec.state.in, volumes, "spec.state");
-  if (!state.ok()) return state.error();
-  layout.state_folder = *state;
+  if (Status placed = PlaceState(spec, volumes, layout); !placed.ok()) return placed.error();
   if (Status placed = PlaceLogs(spec, volumes, layout); !placed.ok()) return placed.error();
   if (Status placed = PlaceOutput(spec, volumes, layout); !placed.ok()) return placed.error();
   for (size_t i = 0; i < spec.inputs.size(); ++i) {

@@ -33,6 +33,10 @@ struct JobLayout {
   std::string log_store;  // its name; empty: they stay in that folder
   std::string log_url;    // where in it
   std::string state_folder;
+  // Of a state in a store, whose folder then has what is of this machine alone; else both are
+  // empty.
+  std::string state_store;
+  std::string state_url;                     // that holds the states of jobs
   std::vector<plan::PlanInput> inputs;       // with rank mini-batches just one, which has no folder
   std::vector<plan::PlanInput> side_inputs;  // those in stores
   // What $(inputs.NAME), $(sideInputs.NAME) and $(output) stand for; of a side input in a store

@@ -1,4 +1,4 @@
-// The stores that a job's output and its logs go to, from what its job file says.
+// The stores that a job's output, its logs and its state go to, from what its job file says.
 #pragma once
 
 #include <memory>
@@ -24,6 +24,14 @@ Result<std::unique_ptr<store::WriteStore>> OpenOutputStore(const JobLayout& layo
 Result<std::unique_ptr<store::WriteStore>> OpenLogStore(const JobLayout& layout,
                                                         std::stop_token stop);
 Result<std::unique_ptr<store::Store>> OpenLogList(const JobLayout& layout, std::stop_token stop);
+
+// The same of its state; `url` is the folder of this run's.
+Result<std::unique_ptr<store::WriteStore>> OpenStateStore(const JobLayout& layout,
+                                                          const std::string& url,
+                                                          std::stop_token stop,
+                                                          Duration patience = seconds(180));
+Result<std::unique_ptr<store::Store>> OpenStateList(const JobLayout& layout, const std::string& url,
+                                                    std::stop_token stop);
 
 // Removes what coordinators of this job have left in its store, uploads and claim. For whoever
 // knows that none is at work any more. Takes some seconds at most where the store is away.

@@ -239,7 +239,8 @@ ServerOptions OptionsOf(const CoordinatorConfig& config, const JobLayout& layout
     return output.PutReports(logs, ledger, generation);
   };
   options.dead_letters = spec.isolate_failures;
-  options.state_folder = layout.state_folder;
+  // For people.
+  options.state_folder = layout.state_store.empty() ? layout.state_folder : layout.state_url;
   options.ready_file = config.ready_file;
   options.page = config.page;
   options.inputs = layout.inputs;
@@ -267,7 +268,7 @@ void EndThreads(CoordinatorServer& server, LogWriter& writer, const Result<Coord
 // From the first request to the last words of an epoch that is served.
 Result<CoordinatorExit> ServeEpoch(const CoordinatorConfig& config, ServerOptions options,
                                    Files& files, Opened& opened, const LogFolder& log_folder,
-                                   LogWriter& writer, OutputPlace& output) {
+                                   LogWriter& writer, OutputPlace& output, StatePlace& place) {
   CoordinatorServer server(std::move(options), files, *opened.ledger, opened.state, log_folder,
                            writer);
   LogInBackground();
@@ -277,6 +278,7 @@ Result<CoordinatorExit> ServeEpoch(const CoordinatorConfig& config, ServerOption
                    LastWordsJson(server.Progress(), server.ended_because()));
   }
   output.Stop();
+  place.Stop();
   EndThreads(server, writer, exit);
   return exit;
 }
@@ -335,7 +337,8 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files,
   options.results = results;
   options.log_sender = std::move(*log_sender);
   starting.reset();  // it holds the ports
-  return ServeEpoch(config, std::move(options), files, *opened, *log_folder, *writer, **output);
+  return ServeEpoch(config, std::move(options), files, *opened, *log_folder, *writer, **output,
+                    **place);
 }
 
 }  // namespace

@@ -21,6 +21,8 @@ class StatePlace {
   virtual ledger::StateNotes& notes() = 0;
   // As Ledger::Claim.
   virtual Result<std::unique_ptr<ledger::Ledger>> Claim(const ledger::Ledger::Visitor& visit) = 0;
+  // Ends what waits for a store.
+  virtual void Stop() {}
 };
 
 // All of these must outlive it. The state folder is made if missing.

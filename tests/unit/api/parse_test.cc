@@ -276,7 +276,8 @@ TEST(Parse, EachFieldThatIsKnownIsNamedOnce) {
   const ParsedJob parsed = ReadJob(job, Target::kCluster);
   ASSERT_EQ(parsed.problems.size(), 1U);
   EXPECT_EQ(parsed.problems[0].field, "spec.state.xyz");
-  EXPECT_EQ(parsed.problems[0].mend, "known here: volume, path, ephemeral or volumeClaimTemplate");
+  EXPECT_EQ(parsed.problems[0].mend,
+            "known here: volume, store, path, ephemeral or volumeClaimTemplate");
 }
 
 TEST(Parse, EphemeralStateAllowsAnEmptyDir) {

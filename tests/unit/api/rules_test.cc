@@ -497,6 +497,45 @@ TEST(Defaults, StateAndLogsOfAnOutputInAStoreLieOnAClaim) {
   EXPECT_TRUE(job.spec.state.claim_template.is_null());
 }
 
+TEST(Defaults, AStateInAStoreNeedsNoVolume) {
+  Job job = PlanJob();
+  job.spec.output.to = {"", "scores"};
+  job.spec.output.store = "results";
+  job.spec.state = {};
+  job.spec.state.store = "results";
+  job.spec.logs = {};
+  const Job bare = job;
+  FillDefaults(job);
+  EXPECT_TRUE(job.spec.state.claim_template.is_null());
+  EXPECT_EQ(job.spec.state.in, (VolumePath{kStateVolume, "scores/.parallelrun"}));
+  EXPECT_EQ(job.spec.logs.store, "results");
+  EXPECT_EQ(job.spec.logs.to, (VolumePath{"", job.metadata.name + "/logs"}));
+  ASSERT_EQ(job.spec.volumes.back().name, kStateVolume);
+  EXPECT_EQ(job.spec.volumes.back().kind, "emptyDir");
+  const Job once = job;
+  FillDefaults(job);
+  EXPECT_EQ(job, once);
+
+  // In another store than the output's, or where the output has no prefix, it has one of its own.
+  job = bare;
+  job.spec.state.store = "states";
+  FillDefaults(job);
+  EXPECT_EQ(job.spec.state.in.path, ".parallelrun");
+  job = bare;
+  job.spec.output.to.path = ".";
+  FillDefaults(job);
+  EXPECT_EQ(job.spec.state.in.path, ".parallelrun");
+
+  // What is said stays.
+  job = bare;
+  job.spec.state.in.path = "states";
+  job.spec.logs.to.volume = "data";
+  FillDefaults(job);
+  EXPECT_EQ(job.spec.state.in, (VolumePath{kStateVolume, "states"}));
+  EXPECT_EQ(job.spec.logs.store, "");
+  EXPECT_EQ(job.spec.logs.to.volume, "data");
+}
+
 TEST(Names, DidYouMean) {
   const std::vector<std::string> known = {"nodeCount", "entryScript", "code",
                                           "logs",      "state",       "runInvocationTimeoutSeconds",

@@ -332,6 +332,22 @@ TEST_F(OperatorBuilders, TheClaimOfTheStateIsMadeForTheCoordinatorAlone) {
   EXPECT_EQ(Coordinator()["spec"]["volumes"], coordinator["spec"]["volumes"]);
 }
 
+TEST_F(OperatorBuilders, AStateInAStoreLeavesNoClaim) {
+  object["spec"]["stores"] = json::parse(R"([{"name": "photos", "url": "s3://photos"}])");
+  object["spec"]["inputs"] = json::parse(R"([{"name": "images", "files": {"store": "photos"}}])");
+  object["spec"]["inputs"][0]["files"]["path"] = "in";
+  object["spec"]["output"] = {{"store", "photos"}, {"path", "scores"}};
+  object["spec"]["state"] = {{"store", "photos"}};
+  object["spec"].erase("volumes");
+  object["spec"].erase("sideInputs");
+  EXPECT_TRUE(Context().spec.state.claim_template.is_null());
+  const json coordinator = Coordinator();
+  EXPECT_EQ(Find(coordinator["spec"]["volumes"], "name", "parallelrun-state"),
+            json::parse(R"({"name": "parallelrun-state", "emptyDir": {}})"));
+  EXPECT_EQ(coordinator.dump().find("persistentVolumeClaim"), std::string::npos);
+  EXPECT_EQ(Worker().dump().find("parallelrun-state"), std::string::npos);
+}
+
 TEST_F(OperatorBuilders, PodsPassPodSecurityRestricted) {
   for (const json& pod : {Worker(), Coordinator()}) {
     const json& security = pod["spec"]["securityContext"];

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "ledger/chain_note.h"
 #include "ledger/claim.h"
 #include "ledger/ledger.h"
 #include "tests/support/fault_files.h"
@@ -70,6 +71,22 @@ TEST_F(OutputClaimTest, ARunAtWorkIsNamed) {
   EXPECT_THAT(other.error().message, AllOf(HasSubstr("/out/rows.txt"), HasSubstr("at work: job a"),
                                            HasSubstr("uid-a"), HasSubstr("/a/state")));
   EXPECT_TRUE(KeepHeld(files_, *held).ok());
+}
+
+// One whose ledger lies in a store has a note of it in its state folder.
+TEST_F(OutputClaimTest, ARunWithItsLedgerInAStoreIsKnownByItsNote) {
+  ClaimOptions a = Job("a", 1);
+  ASSERT_TRUE(files_.MakeFolders("/c/state").ok());
+  a.owner.state_folder = "/c/state";
+  a.owner.run_id = 7;
+  a.owner.epoch = 3;
+  ASSERT_TRUE(ClaimOutput(files_, a).ok());
+  at_work_ = "/c/state";
+  ASSERT_TRUE(ledger::WriteChainNote(files_, "/c/state", {"s3://b/c", 3, 7}).ok());
+  EXPECT_FALSE(ClaimOutput(files_, Job("b", 2)).ok());
+  // It has begun anew there, and this claim is left of before.
+  ASSERT_TRUE(ledger::WriteChainNote(files_, "/c/state", {"s3://b/c", 4, 8}).ok());
+  EXPECT_TRUE(ClaimOutput(files_, Job("d", 4)).ok());
 }
 
 // No killed job keeps its output for good; and if it was not dead, it publishes nothing any more.

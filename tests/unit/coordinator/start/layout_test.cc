@@ -135,6 +135,27 @@ TEST(PlanLayoutTest, LogsThatGoToAStoreAreGatheredBesideTheState) {
   EXPECT_THAT(LayOut(job, kVolumes).error().message, HasSubstr("spec.logs"));
 }
 
+// The folder has what is of this machine alone, whatever the path in the store is.
+TEST(PlanLayoutTest, AStateInAStoreHasAFolderBesideIt) {
+  api::Job job = JobOf(api::InputKind::kFiles);
+  job.spec.stores = {{"results", "s3://results/of", "", "", {}, {}}};
+  job.spec.output.to = {"", "scores"};
+  job.spec.output.store = "results";
+  job.spec.state.store = "results";
+  job.spec.state.in = {"data", "scores/.parallelrun"};
+  job.spec.logs = {{"", "logs"}, "results"};
+  const Result<JobLayout> layout = LayOut(job, kVolumes);
+  ASSERT_TRUE(layout.ok()) << layout.error().message;
+  EXPECT_EQ(layout->state_folder, "/volumes/data/state");
+  EXPECT_EQ(layout->state_store, "results");
+  EXPECT_EQ(layout->state_url, "s3://results/of/scores/.parallelrun");
+  EXPECT_EQ(layout->log_folder, "/volumes/data/logs");
+  EXPECT_EQ(layout->output_folder, "/volumes/data/outputs");
+  job.spec.state.store = "others";
+  EXPECT_THAT(LayOut(job, kVolumes).error().message,
+              HasSubstr("spec.state: there is no store \"others\""));
+}
+
 TEST(PlanLayoutTest, D8PartitionKeysWinOverTheSize) {
   api::Job job = JobOf(api::InputKind::kFiles);
   job.spec.partition_keys = {"user"};
