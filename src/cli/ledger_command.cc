@@ -11,10 +11,10 @@
 #include "base/files.h"
 #include "cli/run/local_run.h"
 #include "cli/run/quick_output.h"
+#include "cli/runs/inspect_state.h"
 #include "cli/verify_command.h"
 #include "job/job_state.h"
 #include "job/losses.h"
-#include "ledger/ledger.h"
 
 namespace parallelrun::cli {
 namespace {
@@ -143,17 +143,17 @@ int PrintLedger(const std::string& state_folder, bool records) {
   const std::string beside = RunFolderOf(folder) + "/state";
   std::error_code absent;
   if (std::filesystem::is_directory(beside, absent)) folder = beside;
-  const Result<uint64_t> run_id = ledger::Ledger::Inspect(
-      *files, folder,
-      [&](const job::Record& record, const job::Place& place, const job::Place& rows) {
-        ++count;
-        epoch = place.epoch;
-        if (records) {
-          fmt::print("{:>6} {:>12} {}\n", place.epoch, place.offset,
-                     std::visit(Describe{}, record));
-        }
-        return state.Apply(record, place, rows);
-      });
+  const Result<uint64_t> run_id =
+      InspectState(*files, folder,
+                   [&](const job::Record& record, const job::Place& place, const job::Place& rows) {
+                     ++count;
+                     epoch = place.epoch;
+                     if (records) {
+                       fmt::print("{:>6} {:>12} {}\n", place.epoch, place.offset,
+                                  std::visit(Describe{}, record));
+                     }
+                     return state.Apply(record, place, rows);
+                   });
   if (!run_id.ok()) {
     fmt::print(stderr, "{}\n", run_id.error().message);
     return run_id.error().code == Code::kNotFound ? kExitUsage : kExitFailed;

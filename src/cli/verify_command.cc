@@ -16,7 +16,7 @@
 #include "base/json.h"
 #include "cli/run/local_run.h"
 #include "cli/run/quick_output.h"
-#include "ledger/ledger.h"
+#include "cli/runs/inspect_state.h"
 #include "output/listed_files.h"
 #include "output/output_file.h"
 #include "output/own_places.h"
@@ -92,11 +92,11 @@ Result<std::string> DamageInStore(const std::string& url, const job::JobState& s
 Result<std::unique_ptr<Found>> ReadState(const Files& files, const std::string& folder) {
   auto found = std::make_unique<Found>();
   found->state_folder = folder;
-  const Result<uint64_t> run = ledger::Ledger::Inspect(
-      files, folder,
-      [&](const job::Record& record, const job::Place& place, const job::Place& rows) {
-        return found->state.Apply(record, place, rows);
-      });
+  const Result<uint64_t> run =
+      InspectState(files, folder,
+                   [&](const job::Record& record, const job::Place& place, const job::Place& rows) {
+                     return found->state.Apply(record, place, rows);
+                   });
   if (!run.ok() && run.error().code == Code::kNotFound) return std::unique_ptr<Found>();
   if (!run.ok()) return run.error();
   if (found->state.published()) found->output = OutputOf(folder, found->state);

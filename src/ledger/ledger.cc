@@ -9,7 +9,6 @@
 
 #include "base/escape.h"
 #include "job/record_codec.h"
-#include "ledger/chain_note.h"
 #include "ledger/claim.h"
 #include "ledger/history.h"
 #include "ledger/pending.h"
@@ -118,12 +117,6 @@ Result<uint64_t> Ledger::Inspect(const Files& files, const std::string& state_fo
   const std::string folder = EpochsFolder(state_folder);
   const Result<uint32_t> highest = HighestEpoch(files, folder);
   if (highest.ok() ? *highest == 0 : highest.error().code == Code::kNotFound) {
-    const Result<std::optional<ChainNote>> note = ReadChainNote(files, state_folder);
-    if (note.ok() && *note) {
-      return Error{Code::kInvalid, fmt::format("the ledger of this run is in {}, which its "
-                                               "coordinator alone reads: run it with --resume",
-                                               Printable((*note)->place, kFolderShown))};
-    }
     return Error{Code::kNotFound, folder + " holds no ledger: give the state folder of a job"};
   }
   if (!highest.ok()) return highest.error();

@@ -13,10 +13,10 @@
 #include "base/count_of.h"
 #include "base/escape.h"
 #include "base/hex.h"
+#include "cli/runs/inspect_state.h"
 #include "job/job_state.h"
 #include "job/records.h"
 #include "job/side_list.h"
-#include "ledger/ledger.h"
 #include "plan/source.h"
 
 namespace parallelrun::cli {
@@ -194,17 +194,17 @@ Result<RowsOfRun> ReadRows(const Files& files, const std::string& state_folder) 
   job::JobState state;
   Results<Digest> results;
   std::vector<std::pair<uint64_t, job::BatchId>> keys;
-  const Result<uint64_t> run = ledger::Ledger::Inspect(
-      files, state_folder,
-      [&](const job::Record& record, const job::Place& place, const job::Place& rows) {
-        if (const auto* chunk = std::get_if<job::PlanChunkRecord>(&record)) {
-          EachBatch(*chunk, [&](uint32_t index, uint64_t key, const std::string&) {
-            keys.emplace_back(key, chunk->first + index);
-          });
-        }
-        results.See(record, state.stages_side_files());
-        return state.Apply(record, place, rows);
-      });
+  const Result<uint64_t> run =
+      InspectState(files, state_folder,
+                   [&](const job::Record& record, const job::Place& place, const job::Place& rows) {
+                     if (const auto* chunk = std::get_if<job::PlanChunkRecord>(&record)) {
+                       EachBatch(*chunk, [&](uint32_t index, uint64_t key, const std::string&) {
+                         keys.emplace_back(key, chunk->first + index);
+                       });
+                     }
+                     results.See(record, state.stages_side_files());
+                     return state.Apply(record, place, rows);
+                   });
   if (!run.ok()) return run.error();
   RowsOfRun all;
   for (auto [key, id] : keys) {
@@ -230,7 +230,7 @@ std::map<job::BatchId, BatchTexts> ReadTexts(const Files& files, const std::stri
   std::map<job::BatchId, BatchTexts> all;
   const auto is_wanted = [&](job::BatchId id) { return wanted.contains(job::WholeOf(id)); };
   // It was read before: what cannot be read now is left out.
-  static_cast<void>(ledger::Ledger::Inspect(
+  static_cast<void>(InspectState(
       files, state_folder,
       [&](const job::Record& record, const job::Place& place, const job::Place& rows) {
         const auto* chunk = std::get_if<job::PlanChunkRecord>(&record);

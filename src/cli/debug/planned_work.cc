@@ -10,10 +10,10 @@
 #include <variant>
 
 #include "base/escape.h"
+#include "cli/runs/inspect_state.h"
 #include "job/job_state.h"
 #include "job/record_codec.h"
 #include "job/work.h"
-#include "ledger/ledger.h"
 #include "plan/plan_store.h"
 #include "plan/source.h"
 
@@ -161,13 +161,13 @@ Result<FoundWork> FindWork(const Files& files, const std::string& state_folder,
                            const std::vector<plan::PlanInput>& inputs, const WantedWork& wanted) {
   job::JobState state;
   Search search(wanted);
-  const Result<uint64_t> run = ledger::Ledger::Inspect(
-      files, state_folder,
-      [&](const job::Record& record, const job::Place& place, const job::Place& rows) {
-        const auto* chunk = std::get_if<job::PlanChunkRecord>(&record);
-        if (chunk != nullptr) search.Look(*chunk, place, record);
-        return state.Apply(record, place, rows);
-      });
+  const Result<uint64_t> run =
+      InspectState(files, state_folder,
+                   [&](const job::Record& record, const job::Place& place, const job::Place& rows) {
+                     const auto* chunk = std::get_if<job::PlanChunkRecord>(&record);
+                     if (chunk != nullptr) search.Look(*chunk, place, record);
+                     return state.Apply(record, place, rows);
+                   });
   if (!run.ok()) return run.error();
   const Result<FoundItem> place = search.Choose(state);
   if (!place.ok()) return place.error();

@@ -17,12 +17,12 @@
 #include "cli/logs/log_lines.h"
 #include "cli/logs/stored_logs.h"
 #include "cli/run/local_run.h"
+#include "cli/runs/inspect_state.h"
 #include "cli/runs/run_record.h"
 #include "coordinator/log_tree/error_logs.h"
 #include "coordinator/start/layout.h"
 #include "coordinator/start/state_lock.h"
 #include "job/job_state.h"
-#include "ledger/ledger.h"
 #include "store/object_stores.h"
 
 namespace parallelrun::cli {
@@ -131,7 +131,7 @@ int PrintAttempts(const Files& files, const std::string& state_folder,
   const Result<FoundWork> found = FindWork(files, state_folder, layout.inputs, wanted);
   if (!found.ok()) return Refuse(found.error().message);
   Attempts attempts(logs, job::WholeOf(found->mini_batch));
-  const Result<uint64_t> run = ledger::Ledger::Inspect(
+  const Result<uint64_t> run = InspectState(
       files, state_folder, [&](const job::Record& record, const job::Place&, const job::Place&) {
         return attempts.Visit(record);
       });
