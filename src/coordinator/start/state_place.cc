@@ -2,7 +2,9 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -13,6 +15,7 @@
 #include "ledger/chain_note.h"
 #include "ledger/stored_links.h"
 #include "ledger/stored_notes.h"
+#include "output/store/store_claim.h"
 
 namespace parallelrun::coordinator {
 namespace {
@@ -75,7 +78,9 @@ class StoreState final : public StatePlace {
                     metadata.name, note_.place.substr(note_.place.rfind('/') + 1));
     options.chain.nonce = RandomU64();
     options.chain.new_run_id = RandomU64();
-    options.chain.seen_epoch = note_.epoch;
+    const Result<uint32_t> seen = SeenEpoch();
+    if (!seen.ok()) return seen.error();
+    options.chain.seen_epoch = *seen;
     options.copy_path = layout_.state_folder + "/chain.copy";
     Result<std::unique_ptr<ledger::Ledger>> claimed =
         ledger::ClaimChain(*links_, files_, options, visit);
@@ -106,6 +111,20 @@ class StoreState final : public StatePlace {
     }
     if (*kept && (*kept)->place == note_.place) note_ = **kept;
     return Note();
+  }
+
+  // That this machine has claimed; or, where the coordinator's pod is another one by now, that this
+  // job has claimed its output with.
+  Result<uint32_t> SeenEpoch() {
+    if (!config_.in_pod()) return note_.epoch;
+    const Result<std::unique_ptr<store::WriteStore>> store =
+        OpenOutputStore(layout_, stop_.get_token());
+    if (!store.ok()) return store.error();
+    const Result<std::optional<output::OutputOwner>> owner =
+        output::OwnerInStore(**store, layout_.output_name);
+    if (!owner.ok()) return owner.error();
+    const bool own = *owner && (*owner)->uid == config_.resource_uid;
+    return std::max(note_.epoch, own ? (*owner)->epoch : 0);
   }
 
   Status Note() { return ledger::WriteChainNote(files_, layout_.state_folder, note_); }

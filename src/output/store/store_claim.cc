@@ -120,14 +120,18 @@ Status ReleaseInStore(store::WriteStore& store, const HeldOutput& held) {
   return store.Remove(held.path);
 }
 
+Result<std::optional<OutputOwner>> OwnerInStore(store::WriteStore& store, const std::string& name) {
+  const Result<std::optional<store::WriteStore::Text>> there = store.Read(ClaimOf(name));
+  if (!there.ok()) return there.error();
+  return *there ? ParseClaim((*there)->text) : std::nullopt;
+}
+
 Status RemoveClaimInStore(store::WriteStore& store, const Files& files,
                           const std::string& state_folder, const std::string& name) {
-  const std::string claim = ClaimOf(name);
-  const Result<std::optional<store::WriteStore::Text>> there = store.Read(claim);
-  if (!there.ok()) return there.error();
-  const std::optional<OutputOwner> owner = *there ? ParseClaim((*there)->text) : std::nullopt;
-  if (!owner || !IsStateOf(files, state_folder, *owner)) return {};
-  return store.Remove(claim);
+  const Result<std::optional<OutputOwner>> owner = OwnerInStore(store, name);
+  if (!owner.ok()) return owner.error();
+  if (!*owner || !IsStateOf(files, state_folder, **owner)) return {};
+  return store.Remove(ClaimOf(name));
 }
 
 }  // namespace parallelrun::output

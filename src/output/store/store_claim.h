@@ -2,6 +2,7 @@
 // there is none (docs/ledger.md, "Claiming an output in a store"). Blocking I/O.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/error.h"
@@ -23,6 +24,10 @@ Status KeepInStore(store::WriteStore& store, const HeldOutput& held);
 
 // Gives the output back, if it still is held.
 Status ReleaseInStore(store::WriteStore& store, const HeldOutput& held);
+
+// Who has claimed the output of that name; nothing where nobody has, or one that no run has
+// written.
+Result<std::optional<OutputOwner>> OwnerInStore(store::WriteStore& store, const std::string& name);
 
 // Removes the claim if it is of a run in that state folder. For whoever knows that none is at work
 // there any more.

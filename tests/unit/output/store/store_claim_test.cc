@@ -83,6 +83,18 @@ TEST_F(StoreClaimTest, OneOfAnotherHostSaysWhatToRemove) {
               HasSubstr("remove s3://bucket/out/.rows.txt.parallelrun-claim and start again"));
 }
 
+TEST_F(StoreClaimTest, ItsOwnerIsTold) {
+  EXPECT_FALSE(OwnerInStore(store_, kClaimed)->has_value());
+  const ClaimOptions job = Job("a", 1);
+  ASSERT_TRUE(Claim(job).ok());
+  const auto owner = OwnerInStore(store_, kClaimed);
+  ASSERT_TRUE(owner.ok() && *owner);
+  EXPECT_EQ((*owner)->uid, "uid-a");
+  EXPECT_EQ((*owner)->epoch, job.owner.epoch);
+  store_.Write(kClaimObject, "a user's");
+  EXPECT_FALSE(OwnerInStore(store_, kClaimed)->has_value());
+}
+
 TEST_F(StoreClaimTest, WhatNoRunHasMadeIsNotTouched) {
   store_.Write(kClaimObject, "a user's");
   const auto refused = Claim(Job("a", 1));
