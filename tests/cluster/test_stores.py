@@ -1,4 +1,4 @@
-"""A job whose input and output lie in buckets: a ReadWriteOnce claim is all that it mounts."""
+"""A job whose input and output lie in buckets: it mounts a ReadWriteOnce claim, or nothing."""
 
 import base64
 import hashlib
@@ -119,7 +119,8 @@ def nobody_but_the_reader(server, said, digests, reader):
     server.request("GET", "/results", "uploads=", expect=403, keys=reader)
 
 
-def test_a_job_of_stores_outlives_its_pods(space, operator, server, gate):
+@pytest.mark.parametrize("state", ["volume", "store"])
+def test_a_job_of_stores_outlives_its_pods(space, operator, server, gate, state):
     files, output = jobs.rows(8)
     for bucket in ("photos", "results"):
         server.bucket(bucket)
@@ -131,12 +132,19 @@ def test_a_job_of_stores_outlives_its_pods(space, operator, server, gate):
         server.put("photos", name, content)
     keys_of(space, "reader-keys", reader)
     keys_of(space, "writer-keys", writer)
-    kept = space.volume("run", mode="ReadWriteOnce")
+    kept = space.volume("run", mode="ReadWriteOnce") if state == "volume" else None
+    places = {
+        "volume": {
+            "volumes": [jobs.volume("run")],
+            "logs": {"volume": "run", "path": "logs"},
+            "state": {"volume": "run", "path": "state"},
+        },
+        "store": {"volumes": None, "state": {"store": "results"}},
+    }
     space.code(SCRIPT)
     manifest = jobs.manifest(
         space.name,
         "stores",
-        volumes=[jobs.volume("run")],
         stores=[
             {
                 "name": name,
@@ -149,8 +157,7 @@ def test_a_job_of_stores_outlives_its_pods(space, operator, server, gate):
         ],
         inputs=[{"name": "rows", "files": {"store": "photos", "path": "in"}}],
         output={"store": "results", "path": "2026", "fileName": "rows.txt"},
-        logs={"volume": "run", "path": "logs"},
-        state={"volume": "run", "path": "state"},
+        **places[state],
     )
     words = (reader[1], writer[1], "root")  # the last one stands in /etc/passwd
     digests = [hashlib.sha256(word.encode()).hexdigest() for word in words]
@@ -171,8 +178,13 @@ def test_a_job_of_stores_outlives_its_pods(space, operator, server, gate):
     # The job has its verdict before its coordinator gives the output back, the last thing it does.
     wait_until(lambda: not job.pod("coordinator"), lambda: f"its end\n{job.tell()}", 60)
 
-    found = [path for path in (server.root / "results").rglob("*") if path.is_file()]
-    assert sorted(str(path.relative_to(server.root / "results")) for path in found) == [
+    root = server.root / "results"
+    found = sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
+    uid = job.get()["metadata"]["uid"]
+    in_store = (f"2026/.parallelrun/stores-{uid}/", "stores/logs/")
+    for place in in_store if state == "store" else ():
+        assert any(name.startswith(place) for name in found), place
+    assert [name for name in found if not name.startswith(in_store)] == [
         "2026/rows.txt",
         "2026/rows.txt.index.jsonl",
         "2026/rows.txt.run/job_result.txt",
@@ -181,6 +193,8 @@ def test_a_job_of_stores_outlives_its_pods(space, operator, server, gate):
     assert (server.root / "results/2026/rows.txt").read_bytes() == output
     assert job.status["output"]["path"] == "s3://results/2026/rows.txt"
     told = json.dumps([job.get(), job.pods()]) + job.describe()
-    told += "".join(kept.read(name).decode(errors="replace") for name in kept.files())
+    if kept:
+        told += "".join(kept.read(name).decode(errors="replace") for name in kept.files())
+    told += "".join((root / name).read_text(errors="replace") for name in found)
     for secret in (reader[1], writer[1]):
         assert secret not in told and base64.b64encode(secret.encode()).decode() not in told
