@@ -1,6 +1,6 @@
-// The ledger reader. The first byte of an input says what the others are: a whole log, or records
-// that a good log is made of, with the checksums that random bytes never have. What was read is
-// read again after the next epoch has sealed it.
+// The ledger reader. The first byte of an input says what the others are: a whole log, a whole link
+// of a ledger in a store, or records that a good one of either is made of, with the checksums that
+// random bytes never have. What was read of a log is read again after the next epoch has sealed it.
 #include <optional>
 #include <utility>
 #include <vector>
@@ -8,7 +8,9 @@
 #include "job/job_state.h"
 #include "job/record_codec.h"
 #include "job/work.h"
+#include "ledger/chain_history.h"
 #include "ledger/ledger.h"
+#include "ledger/link_format.h"
 #include "ledger/log_format.h"
 #include "tests/fuzz/expect.h"
 #include "tests/support/fault_files.h"
@@ -20,17 +22,35 @@ namespace {
 constexpr char kFolder[] = "/job/state";
 constexpr ledger::LogHeader kHeader{.epoch = 1, .run_id = 7, .nonce = 9};
 
-// A log of one epoch with all of `payload` in one group.
-std::string LogOf(std::string_view payload) {
+uint32_t CountRecords(std::string_view payload) {
   uint32_t records = 0;
   for (std::string_view rest = payload; !rest.empty(); ++records) {
     if (!job::DecodeRecord(rest).ok()) break;
   }
+  return records;
+}
+
+// A log of one epoch with all of `payload` in one group.
+std::string LogOf(std::string_view payload) {
   std::string log = ledger::EncodeLogHeader(kHeader);
   std::string group(ledger::kGroupHeaderSize, '\0');
   group += payload;
-  ledger::WriteGroupHeader(kHeader, log.size(), records, log.size(), group.data(), group.size());
+  ledger::WriteGroupHeader(kHeader, log.size(), CountRecords(payload), log.size(), group.data(),
+                           group.size());
   return log + group;
+}
+
+// The first link of a chain, with all of `payload`.
+std::string LinkOf(std::string_view payload) {
+  ledger::LinkHeader header;
+  header.log = kHeader;
+  header.records = CountRecords(payload);
+  header.number = header.first = 1;
+  header.digest = kHeader.run_id;
+  std::string link(ledger::kLinkHeaderSize, '\0');
+  link += payload;
+  ledger::WriteLinkHeader(header, link);
+  return link;
 }
 
 // What the records say of a job adds up, or is refused.
@@ -94,11 +114,29 @@ std::pair<std::string, bool> Records(const FaultFiles& files) {
   return {records, whole};
 }
 
+void ReadLink(const std::string& link) {
+  job::JobState state;
+  ledger::ChainHistory history(
+      "", [](uint64_t) { return std::string("link"); },
+      [&state](const job::Record& record, const job::Place& at, const job::Place& rows) {
+        Expect(at.offset + at.length >= rows.offset + rows.length, "rows lie beyond their record");
+        CheckRecord(record);
+        return Apply(state, record, at, rows);
+      },
+      [](const ledger::LinkHeader&, std::string_view) {});
+  const bool whole = history.Add(1, link).ok();
+  Expect(!whole || history.number() == 1, "a link that was read is not the last one");
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const std::string_view rest(reinterpret_cast<const char*>(data) + 1, size - 1);
+  if (data[0] % 4 >= 2) {
+    ReadLink(data[0] % 4 == 2 ? LinkOf(rest) : std::string(rest));
+    return 0;
+  }
   FaultFiles files;
   Expect(files.MakeFolders("/job/state/epochs").ok(), "no folder");
   files.Put("/job/state/epochs/" + ledger::LogName(1),
