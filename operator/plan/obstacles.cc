@@ -104,7 +104,7 @@ void AddUnschedulable(Draft& draft, const PodDigest& pod, const std::string& mes
   // What provides volumes needs a while for a new one; nothing is wrong with the job, until the
   // claim says so (claims.cc).
   if (message.find("unbound immediate PersistentVolumeClaims") != std::string::npos) {
-    // Of the claim that nobody wrote, nobody would know where to name a class.
+    // Of the claim that the operator makes a class is named in the job, and not by its owner.
     const bool own =
         pod.role == PodRole::kCoordinator && !draft.spec.state.claim_template.is_null();
     const std::string mend = fmt::format(

@@ -75,8 +75,8 @@ class VolumeChecker {
   void CheckWritable(const VolumePath& place, const std::string& field) {
     const Volume* const volume = FindVolume(spec_, place.volume);
     if (volume == nullptr) return;
-    // Of the state that lies in a store nothing is lost with it.
-    const bool scratch = !spec_.state.store.empty() && volume->name == kStateVolume;
+    // Of a state that lies in a store nothing is lost with it; logs would be.
+    const bool scratch = !spec_.state.store.empty() && &place == &spec_.state.in;
     const bool lost = !scratch && (volume->kind == "emptyDir" || volume->kind == "ephemeral");
     if (lost && !spec_.state.ephemeral) {
       AddError(problems_, field,

@@ -35,17 +35,9 @@ void FillStateInStore(JobSpec& spec) {
   if (spec.logs.store.empty() && spec.logs.to.volume.empty()) spec.logs.store = spec.state.store;
 }
 
-// The claim is a volume like others to all but those who make it.
-void FillStateClaim(Job& job) {
-  JobSpec& spec = job.spec;
-  if (!spec.output.store.empty() && spec.state.claim_template.is_null() &&
-      spec.state.in.volume.empty() && !spec.state.ephemeral) {
-    spec.state.claim_template = DefaultStateClaim();
-  }
-  if (spec.state.claim_template.is_null()) return;
-  AddStateVolume(spec, {kStateVolume,
-                        "persistentVolumeClaim",
-                        {{"claimName", StateClaimName(job.metadata.name, job.metadata.uid)}}});
+// The volume of the state is one like others to all but those who make it.
+void FillStateVolume(JobSpec& spec, Volume made) {
+  AddStateVolume(spec, std::move(made));
   FillPlace(spec.state.in, kStateVolume, "state");
   // Nobody else has anything on it.
   if (!spec.output.store.empty() && spec.logs.store.empty() && spec.logs.to.volume.empty()) {
@@ -53,25 +45,33 @@ void FillStateClaim(Job& job) {
   }
 }
 
-}  // namespace
-
-// 10Gi: the state keeps every row, also after it is published, and the logs lie beside it. A claim
-// of 1Gi pauses a job at a GB of rows; of the disks that clouds make, the smallest have 1 to 10 GB.
-nlohmann::json DefaultStateClaim() {
-  return {{"spec",
-           {{"accessModes", nlohmann::json::array({"ReadWriteOnce"})},
-            {"resources", {{"requests", {{"storage", "10Gi"}}}}}}}};
+// Where the output is: a folder beside it, or objects beside its own. A run on this machine keeps
+// it here, where nobody else asks for it and a commit costs no request.
+void FillState(Job& job, Target target) {
+  JobSpec& spec = job.spec;
+  const bool claim = !spec.state.claim_template.is_null();
+  const bool on_volume = !spec.state.in.volume.empty() && spec.state.in.volume != kStateVolume;
+  const bool unsaid = spec.state.store.empty() && !claim && !on_volume && !spec.state.ephemeral;
+  const bool in_store = unsaid && !spec.output.store.empty();
+  if (in_store && target == Target::kCluster) spec.state.store = spec.output.store;
+  if (!spec.state.store.empty()) {
+    FillStateInStore(spec);
+  } else if (claim) {
+    FillStateVolume(spec, {kStateVolume,
+                           "persistentVolumeClaim",
+                           {{"claimName", StateClaimName(job.metadata.name, job.metadata.uid)}}});
+  } else if (in_store) {
+    FillStateVolume(spec, {kStateVolume, "hostPath", {{"path", job.metadata.name + ".run"}}});
+  }
 }
 
-void FillDefaults(Job& job) {
+}  // namespace
+
+void FillDefaults(Job& job, Target target) {
   JobSpec& spec = job.spec;
   const std::string& name = job.metadata.name;
   if (spec.output.to.path.empty()) spec.output.to.path = name + "/output";
-  if (spec.state.store.empty()) {
-    FillStateClaim(job);
-  } else {
-    FillStateInStore(spec);
-  }
+  FillState(job, target);
   if (!spec.state.ephemeral) FillPlace(spec.state.in, spec.output.to.volume, name + "/state");
   if (!spec.logs.store.empty()) {
     if (spec.logs.to.path.empty()) spec.logs.to.path = name + "/logs";
@@ -104,7 +104,7 @@ void FillDefaults(Job& job) {
 
 JobSpec DefaultSpec() {
   Job job;
-  FillDefaults(job);
+  FillDefaults(job, Target::kLocal);
   return std::move(job.spec);
 }
 

@@ -1,19 +1,14 @@
 // The defaults that depend on other fields; the constant ones stand in job.h. Pure.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "api/job.h"
+#include "api/parse.h"
 
 namespace parallelrun::api {
 
-// Fills what is unset: empty paths and volumes, the claim of a state that has no other place, zero
-// sizes and durations, null resources of the coordinator. What is set stays; a second call changes
-// nothing.
-void FillDefaults(Job& job);
-
-// state.volumeClaimTemplate of a job whose output goes to a store, and whose state names no volume.
-nlohmann::json DefaultStateClaim();
+// Fills what is unset: empty paths and volumes, the place of the state, zero sizes and durations,
+// null resources of the coordinator. What is set stays; a second call changes nothing.
+void FillDefaults(Job& job, Target target);
 
 // Of a job that says nothing.
 JobSpec DefaultSpec();

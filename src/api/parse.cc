@@ -89,7 +89,7 @@ ParsedJob ParseJob(Node root, Target target, const Dialect& dialect) {
   std::move(translated.begin(), translated.end(), std::back_inserter(parsed.problems));
   fields.Take("status");  // the API server's own
   fields.Finish();
-  FillDefaults(parsed.job);
+  FillDefaults(parsed.job, target);
   if (root.kind == Node::Kind::kMap && root.Find("spec") != nullptr) {
     CheckJob(parsed.job, target, dialect.placeholders, parsed.problems);
   }

@@ -16,26 +16,24 @@ def test_the_commands_of_the_page(request, empty_cluster, kube, work, tmp_path, 
     cluster = empty_cluster
     for node in cluster.nodes:  # an image of a public registry, for the tests
         node.tag("library/newer:1", "library/python:3.13-slim")
-    # In place of a default StorageClass, which this cluster has not: one for each run of the job
-    # whose data is in a bucket, and the one that the page fills.
-    sizes = {"first": "10Gi", "second": "10Gi", "files": "1Gi"}
-    for name, size in sizes.items():
-        folder = work / name
-        folder.mkdir()
-        os.chmod(folder, 0o777)
-        kube.apply(
-            {
-                "apiVersion": "v1",
-                "kind": "PersistentVolume",
-                "metadata": {"name": name},
-                "spec": {
-                    "capacity": {"storage": size},
-                    "accessModes": ["ReadWriteOnce"],
-                    "storageClassName": "",
-                    "hostPath": {"path": str(folder)},
-                },
-            }
-        )
+    # In place of a default StorageClass, which this cluster has not: for the claim that the page
+    # fills. The job whose data is in a bucket needs none.
+    folder = work / "files"
+    folder.mkdir()
+    os.chmod(folder, 0o777)
+    kube.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolume",
+            "metadata": {"name": "files"},
+            "spec": {
+                "capacity": {"storage": "1Gi"},
+                "accessModes": ["ReadWriteOnce"],
+                "storageClassName": "",
+                "hostPath": {"path": str(folder)},
+            },
+        }
+    )
     server = Server(work / "s3", host=cluster.network.here)
     request.addfinalizer(server.close)
     server.bucket("quickstart")
@@ -63,5 +61,5 @@ def test_the_commands_of_the_page(request, empty_cluster, kube, work, tmp_path, 
     assert sorted(path.name for path in beside.iterdir()) == ["job_result.txt", "report.html"]
     output = (server.root / "quickstart/results/sizes/sizes.txt").read_text()
     assert output == "".join(f"{number:02}.txt: 15 bytes\n" for number in range(1, 21))
-    kube.kubectl("delete", "pv", *sizes, "--wait=false")
+    kube.kubectl("delete", "pv", "files", "--wait=false")
     figures.append(f"{PAGE}, every command: {time.monotonic() - started:.1f} s")

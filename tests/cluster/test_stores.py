@@ -139,7 +139,7 @@ def test_a_job_of_stores_outlives_its_pods(space, operator, server, gate, state)
             "logs": {"volume": "run", "path": "logs"},
             "state": {"volume": "run", "path": "state"},
         },
-        "store": {"volumes": None, "state": {"store": "results"}},
+        "store": {"volumes": None},  # where the output is
     }
     space.code(SCRIPT)
     manifest = jobs.manifest(

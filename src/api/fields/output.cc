@@ -49,15 +49,14 @@ Field StateClaim() {
            "Labels and annotations of the claim."),
        Carried("spec", spec, "As of a PersistentVolumeClaim.")
            .Required("write spec: {resources: {requests: {storage: 1Gi}}}")});
-  return Bound(
-             "volumeClaimTemplate", &StateOptions::claim_template, shape,
-             "In place of a volume: the operator makes this claim, which is deleted with the job. "
-             "Beside an output in a store it is the default, of 10Gi, and logs lie on it too, if "
-             "they name no volume.",
-             [shape](const Value& value, nlohmann::json& out) {
-               CheckShape(value, shape);
-               out = WithoutNulls(value.node);
-             })
+  return Bound("volumeClaimTemplate", &StateOptions::claim_template, shape,
+               "In place of a volume or a store: the operator makes this claim, which is deleted "
+               "with "
+               "the job. Beside an output in a store, logs lie on it too, if they name no volume.",
+               [shape](const Value& value, nlohmann::json& out) {
+                 CheckShape(value, shape);
+                 out = WithoutNulls(value.node);
+               })
       .OnlyInCluster()
       .UnlessInitial();
 }
@@ -69,8 +68,8 @@ const FieldList& OutputFields() {
       BoundIn("volume", &Output::to, &VolumePath::volume, Text(63),
               "One of spec.volumes; also holds logs and state."),
       Bound("store", &Output::store, Text(63),
-            "In place of a volume: one of spec.stores. Logs and state then lie on a claim that the "
-            "operator makes, if they name no volume."),
+            "In place of a volume: one of spec.stores. Logs and state then lie there too, if they "
+            "name no volume."),
       BoundIn("path", &Output::to, &VolumePath::path, Path(),
               "Folder of the output, relative to the volume, or prefix of its key; NAME/output if "
               "not given.")

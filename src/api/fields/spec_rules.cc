@@ -101,8 +101,7 @@ const std::vector<CelRule>& SpecRules() {
        ".output.volume"},
       {"!has(self.logs) || !has(self.logs.volume) || has(self.volumes) && "
        "self.volumes.exists(v, v.name == self.logs.volume) || self.logs.volume == "
-       R"cel("parallelrun-state" && (has(self.state) && has(self.state.volumeClaimTemplate) )cel"
-       "|| has(self.output.store) && (!has(self.state) || !has(self.state.volume)))",
+       R"cel("parallelrun-state" && has(self.state) && has(self.state.volumeClaimTemplate))cel",
        "there is no volume of that name: write one of spec.volumes, or add it there",
        ".logs.volume"},
       {"!has(self.logs) || !has(self.logs.store) || !has(self.logs.volume)",

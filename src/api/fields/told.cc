@@ -95,7 +95,7 @@ std::vector<std::string> FieldsOnlyForClusters(const JobSpec& spec) {
   // What is filled in is nobody's word: with an output in a store, a claim too.
   Job unsaid;
   unsaid.spec.output.store = spec.output.store;
-  FillDefaults(unsaid);
+  FillDefaults(unsaid, Target::kLocal);
   std::map<std::string, json> filled;
   EachSaidBelow(SpecFields(), WriteFields(SpecFields(), &unsaid.spec), "",
                 [&filled](const std::string& path, const Field&, const json& value) {

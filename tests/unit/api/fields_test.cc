@@ -207,7 +207,7 @@ TEST(FieldsTold, WhatOnlyTheOperatorActsOnIsOnlyForClusters) {
                                       "sharedMemory", "ttlSecondsAfterFinished"));
   // What is filled in is nobody's word.
   Job job;
-  FillDefaults(job);
+  FillDefaults(job, Target::kLocal);
   EXPECT_THAT(fields::FieldsOnlyForClusters(job.spec), ::testing::IsEmpty());
   job.spec.coordinator.resources["limits"]["cpu"] = "2";
   EXPECT_THAT(fields::FieldsOnlyForClusters(job.spec),
@@ -248,12 +248,10 @@ TEST(FieldsTold, WhatChangesNothingInALocalRunIsOnlyForClusters) {
               ElementsAre("stores[].credentials"));
 }
 
-// The claim that is filled in for an output in a store is nobody's word; another one is.
-TEST(FieldsTold, OfClaimsOnlyAWrittenOneIsOnlyForClusters) {
+TEST(FieldsTold, AClaimOfTheStateIsOnlyForClusters) {
   Job job;
   job.spec.output.store = "results";
-  FillDefaults(job);
-  ASSERT_EQ(job.spec.state.claim_template, DefaultStateClaim());
+  FillDefaults(job, Target::kLocal);
   EXPECT_THAT(fields::FieldsOnlyForClusters(job.spec), ::testing::IsEmpty());
   job.spec.state.claim_template["spec"]["resources"]["requests"]["storage"] = "20Gi";
   EXPECT_THAT(fields::FieldsOnlyForClusters(job.spec),

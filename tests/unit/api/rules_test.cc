@@ -284,7 +284,7 @@ Job PlanJob() {
   Job job;
   job.metadata.name = "digits";
   job.spec.inputs.push_back({.name = "images", .from = {"data", "images"}, .pattern = "*.png"});
-  FillDefaults(job);
+  FillDefaults(job, Target::kCluster);
   return job;
 }
 
@@ -378,7 +378,7 @@ TEST(Settings, ATrialSaysWhatItTakes) {
 TEST(Settings, HowColumnsAreReadButNotTheTypesThatPeopleWrite) {
   Job job = PlanJob();
   job.spec.inputs = {{.name = "rows", .kind = InputKind::kTabular, .from = {"data", "t"}}};
-  FillDefaults(job);
+  FillDefaults(job, Target::kCluster);
   // A plan of before says nothing of it.
   EXPECT_EQ(PlanSettings(job, kFolders).find("typing"), std::string::npos);
   EXPECT_EQ(PlanSettings(job, kFolders).find("eepDefaultNa"), std::string::npos);
@@ -423,7 +423,7 @@ TEST(Settings, RefusesWhatIsNoSettings) {
 TEST(Defaults, AreIdempotentAndKeepWhatIsSet) {
   Job job = PlanJob();
   const Job once = job;
-  FillDefaults(job);
+  FillDefaults(job, Target::kCluster);
   EXPECT_EQ(job, once);
   EXPECT_EQ(NodeRestartLimit(job.spec, 4, 0), 12 + 22);
   EXPECT_EQ(NodeRestartLimit(job.spec, 1, 2), 3 + 66);
@@ -443,69 +443,97 @@ TEST(Defaults, InitMayTakeHalfAnHourAndNoLessThanAnythingElse) {
   EXPECT_EQ(InitTimeout(spec), seconds(40));
 }
 
-// Such a job was refused for want of a volume, which most clusters do not have for all of its pods.
-TEST(Defaults, StateAndLogsOfAnOutputInAStoreLieOnAClaim) {
-  Job job = PlanJob();
-  job.spec.output.to = {};
-  job.spec.output.store = "results";
-  job.spec.state = {};
-  job.spec.logs = {};
-  const Job bare = job;
-  FillDefaults(job);
-  EXPECT_EQ(job.spec.state.claim_template, DefaultStateClaim());
-  EXPECT_EQ(job.spec.state.in, (VolumePath{kStateVolume, "state"}));
-  EXPECT_EQ(job.spec.logs.to, (VolumePath{kStateVolume, "logs"}));
-  EXPECT_EQ(job.spec.volumes.back().name, kStateVolume);
-  const Job once = job;
-  FillDefaults(job);
-  EXPECT_EQ(job, once);
-
-  // What is said stays: a claim, a folder on it, volumes of one's own.
-  job = bare;
-  job.spec.state.claim_template = {{"spec", {{"storageClassName", "fast"}}}};
-  job.spec.state.in.path = "here";
-  FillDefaults(job);
-  EXPECT_EQ(job.spec.state.claim_template["spec"], nlohmann::json({{"storageClassName", "fast"}}));
-  EXPECT_EQ(job.spec.state.in, (VolumePath{kStateVolume, "here"}));
-  job = bare;
-  job.spec.logs.to.volume = "data";
-  FillDefaults(job);
-  EXPECT_EQ(job.spec.logs.to.volume, "data");
-  EXPECT_EQ(job.spec.state.in.volume, kStateVolume);
-  job = bare;
-  job.spec.state.in.volume = "data";
-  FillDefaults(job);
-  EXPECT_TRUE(job.spec.state.claim_template.is_null());
-  EXPECT_EQ(job.spec.logs.to, (VolumePath{"data", job.metadata.name + "/logs"}));
-
-  // Logs in a store have a path there, and no volume.
-  job = bare;
-  job.spec.logs.store = "results";
-  FillDefaults(job);
-  EXPECT_EQ(job.spec.logs.to, (VolumePath{"", job.metadata.name + "/logs"}));
-  EXPECT_EQ(job.spec.state.in, (VolumePath{kStateVolume, "state"}));
-
-  // Nobody else gets one.
-  job = bare;
-  job.spec.output = {};
-  job.spec.output.to = {"data", "out"};
-  FillDefaults(job);
-  EXPECT_TRUE(job.spec.state.claim_template.is_null());
-  job = bare;
-  job.spec.state.ephemeral = true;
-  FillDefaults(job);
-  EXPECT_TRUE(job.spec.state.claim_template.is_null());
-}
-
-TEST(Defaults, AStateInAStoreNeedsNoVolume) {
+Job WithOutputInStore() {
   Job job = PlanJob();
   job.spec.output.to = {"", "scores"};
   job.spec.output.store = "results";
   job.spec.state = {};
-  job.spec.state.store = "results";
   job.spec.logs = {};
+  return job;
+}
+
+// Such a job was refused for want of a volume, which most clusters do not have for all of its pods.
+TEST(Defaults, TheStateIsWhereTheOutputIs) {
+  const Job bare = WithOutputInStore();
+  Job job = bare;
+  FillDefaults(job, Target::kCluster);
+  EXPECT_EQ(job.spec.state.store, "results");
+  EXPECT_TRUE(job.spec.state.claim_template.is_null());
+  EXPECT_EQ(job.spec.state.in, (VolumePath{kStateVolume, "scores/.parallelrun"}));
+  EXPECT_EQ(job.spec.logs.store, "results");
+  const Job once = job;
+  FillDefaults(job, Target::kCluster);
+  EXPECT_EQ(job, once);
+
+  // What is said stays: volumes of one's own, in part too.
+  job = bare;
+  job.spec.logs.to.volume = "data";
+  FillDefaults(job, Target::kCluster);
+  EXPECT_EQ(job.spec.logs.to.volume, "data");
+  EXPECT_EQ(job.spec.state.store, "results");
+  job = bare;
+  job.spec.state.in.volume = "data";
+  FillDefaults(job, Target::kCluster);
+  EXPECT_EQ(job.spec.state.store, "");
+  EXPECT_EQ(job.spec.state.in.volume, "data");
+  EXPECT_EQ(job.spec.logs.to, (VolumePath{"data", job.metadata.name + "/logs"}));
+
+  // Nobody else's is in a store.
+  job = bare;
+  job.spec.output = {};
+  job.spec.output.to = {"data", "out"};
+  FillDefaults(job, Target::kCluster);
+  EXPECT_EQ(job.spec.state.store, "");
+  EXPECT_EQ(job.spec.state.in.volume, "data");
+  job = bare;
+  job.spec.state.ephemeral = true;
+  FillDefaults(job, Target::kCluster);
+  EXPECT_EQ(job.spec.state.store, "");
+}
+
+// As it is written into run.json and read again by the coordinator.
+TEST(Defaults, OnThisMachineTheStateIsInItsFolder) {
+  Job job = WithOutputInStore();
+  FillDefaults(job, Target::kLocal);
+  EXPECT_EQ(job.spec.state.store, "");
+  EXPECT_EQ(job.spec.state.in, (VolumePath{kStateVolume, "state"}));
+  EXPECT_EQ(job.spec.logs.to, (VolumePath{kStateVolume, "logs"}));
+  ASSERT_EQ(job.spec.volumes.back().name, kStateVolume);
+  EXPECT_EQ(job.spec.volumes.back().source, (nlohmann::json{{"path", job.metadata.name + ".run"}}));
+  const Job once = job;
+  job.spec.volumes.pop_back();  // no text names it
+  FillDefaults(job, Target::kLocal);
+  EXPECT_EQ(job, once);
+}
+
+TEST(Defaults, AClaimOfTheStateHasItsLogsToo) {
+  const Job bare = WithOutputInStore();
+  Job job = bare;
+  job.spec.state.claim_template = {{"spec", {{"storageClassName", "fast"}}}};
+  FillDefaults(job, Target::kCluster);
+  EXPECT_EQ(job.spec.state.store, "");
+  EXPECT_EQ(job.spec.state.in, (VolumePath{kStateVolume, "state"}));
+  EXPECT_EQ(job.spec.logs.to, (VolumePath{kStateVolume, "logs"}));
+  EXPECT_EQ(job.spec.volumes.back().name, kStateVolume);
+  const Job once = job;
+  FillDefaults(job, Target::kCluster);
+  EXPECT_EQ(job, once);
+
+  // A folder on it; logs in a store have a path there, and no volume.
+  job = bare;
+  job.spec.state.claim_template = once.spec.state.claim_template;
+  job.spec.state.in.path = "here";
+  job.spec.logs.store = "results";
+  FillDefaults(job, Target::kCluster);
+  EXPECT_EQ(job.spec.state.in, (VolumePath{kStateVolume, "here"}));
+  EXPECT_EQ(job.spec.logs.to, (VolumePath{"", job.metadata.name + "/logs"}));
+}
+
+TEST(Defaults, AStateInAStoreNeedsNoVolume) {
+  Job job = WithOutputInStore();
+  job.spec.state.store = "results";
   const Job bare = job;
-  FillDefaults(job);
+  FillDefaults(job, Target::kCluster);
   EXPECT_TRUE(job.spec.state.claim_template.is_null());
   EXPECT_EQ(job.spec.state.in, (VolumePath{kStateVolume, "scores/.parallelrun"}));
   EXPECT_EQ(job.spec.logs.store, "results");
@@ -513,24 +541,24 @@ TEST(Defaults, AStateInAStoreNeedsNoVolume) {
   ASSERT_EQ(job.spec.volumes.back().name, kStateVolume);
   EXPECT_EQ(job.spec.volumes.back().kind, "emptyDir");
   const Job once = job;
-  FillDefaults(job);
+  FillDefaults(job, Target::kCluster);
   EXPECT_EQ(job, once);
 
   // In another store than the output's, or where the output has no prefix, it has one of its own.
   job = bare;
   job.spec.state.store = "states";
-  FillDefaults(job);
+  FillDefaults(job, Target::kCluster);
   EXPECT_EQ(job.spec.state.in.path, ".parallelrun");
   job = bare;
   job.spec.output.to.path = ".";
-  FillDefaults(job);
+  FillDefaults(job, Target::kCluster);
   EXPECT_EQ(job.spec.state.in.path, ".parallelrun");
 
   // What is said stays.
   job = bare;
   job.spec.state.in.path = "states";
   job.spec.logs.to.volume = "data";
-  FillDefaults(job);
+  FillDefaults(job, Target::kCluster);
   EXPECT_EQ(job.spec.state.in, (VolumePath{kStateVolume, "states"}));
   EXPECT_EQ(job.spec.logs.store, "");
   EXPECT_EQ(job.spec.logs.to.volume, "data");

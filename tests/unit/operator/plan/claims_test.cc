@@ -107,6 +107,8 @@ TEST_F(OperatorPlanClaims, AClusterWithoutADefaultClassIsToldThoughKubernetesWar
 TEST_F(OperatorPlanClaims, TheClaimThatTheOperatorMadeIsCuredByItsTemplate) {
   world_.spec()["stores"] = nlohmann::json::parse(R"([{"name": "photos", "url": "s3://photos"}])");
   world_.spec()["output"] = {{"store", "photos"}, {"path", "scores"}};
+  world_.spec()["state"] = nlohmann::json::parse(
+      R"({"volumeClaimTemplate": {"spec": {"resources": {"requests": {"storage": "1Gi"}}}}})");
   world_.there[{FactKind::kClaim, "results"}].phase = "Bound";
   world_.Turn();
   Fact& state = world_.there.at({FactKind::kClaim, "digits-0a1b2-state"});

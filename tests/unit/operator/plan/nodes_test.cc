@@ -422,6 +422,8 @@ TEST(OperatorPlanNodes, AClaimOfTheOperatorsOwnThatIsNotBoundIsToldWithTheField)
   PlanWorld world;
   world.spec()["stores"] = json::parse(R"([{"name": "photos", "url": "s3://photos"}])");
   world.spec()["output"] = {{"store", "photos"}, {"path", "scores"}};
+  world.spec()["state"] = json::parse(
+      R"({"volumeClaimTemplate": {"spec": {"resources": {"requests": {"storage": "1Gi"}}}}})");
   world.Turn();
   const std::string unbound =
       "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims.";

@@ -345,7 +345,7 @@ TEST(OperatorPlan, TheClaimOfTheStateIsMadeWithThePodsAndWaitedForByNobody) {
   EXPECT_EQ(world.Reason("NodesReady"), "NameTaken");
 }
 
-TEST(OperatorPlan, AnOutputInAStoreGetsTheClaimWithoutAWord) {
+TEST(OperatorPlan, AJobOfStoresNeedsNoClaim) {
   PlanWorld world;
   world.spec()["stores"] = json::parse(R"([{"name": "photos", "url": "s3://photos"}])");
   world.spec()["output"] = {{"store", "photos"}, {"path", "scores"}};
@@ -354,7 +354,7 @@ TEST(OperatorPlan, AnOutputInAStoreGetsTheClaimWithoutAWord) {
   world.Turn();
   EXPECT_EQ(world.Live(), 3);
   const std::string name = api::StateClaimName(world.job().name, world.uid());
-  EXPECT_TRUE(world.there.contains({FactKind::kClaim, name}));
+  EXPECT_FALSE(world.there.contains({FactKind::kClaim, name}));
   EXPECT_FALSE(world.Status().effective.one_host);
 }
 
