@@ -31,10 +31,7 @@ api::Problems StillToFillIn(const std::string& text, bool cluster) {
 
 // What of the code a run will leave out, and nobody would expect.
 void SayWhatIsLeftOut(const LocalJob& job, const std::string& file) {
-  if (job.job.spec.code.kind != api::CodeKind::kJobFolder &&
-      job.job.spec.code.kind != api::CodeKind::kFolder) {
-    return;
-  }
+  if (!HasCodeHere(job)) return;
   CodeFolder code{job.code_folder, job.job.spec.entry_script, {}};
   for (const auto& [name, folder] : job.volumes) code.leave_out.push_back(folder);
   if (const std::string note = OwnFolders(code); !note.empty()) Say(file + ": " + note);

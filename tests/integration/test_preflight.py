@@ -45,6 +45,21 @@ def test_everything_that_is_wrong_is_told_at_once(work):
     assert len(result.output.splitlines()) == 5, result
 
 
+def test_the_code_is_on_a_volume_that_is_a_folder_here(work):
+    rows = work.files(2)
+    work.script()
+    shared = work.root / "shared"
+    shared.mkdir()
+    work.code.rename(shared / "scripts")
+    volumes = [*work.spec()["volumes"], {"name": "models", "hostPath": {"path": "shared"}}]
+    work.job(code={"volume": "models", "path": "mistyped"}, volumes=volumes)
+    refused(work, f'(spec.code: {shared}/mistyped, on the volume "models", is not there)')
+    work.job(code={"volume": "models", "path": "scripts"}, volumes=volumes)
+    result = work.run()
+    assert result.code == 0, result
+    assert work.output.read_text().splitlines() == rows
+
+
 def test_a_missing_input_of_a_script(work):
     (work.root / "score.py").write_text("def run(b):\n    return b\n")
     words = ["run", "score.py", "--input", "imgs", "--output", "out"]

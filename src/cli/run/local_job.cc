@@ -13,6 +13,7 @@
 #include "azure/fill_in.h"
 #include "azure/read_job.h"
 #include "base/count_of.h"
+#include "base/escape.h"
 #include "base/json.h"
 #include "base/small_file.h"
 #include "cli/run/choose_python.h"
@@ -79,11 +80,27 @@ void TakeSources(LocalJob& local) {
   }
 }
 
-std::string CodeFolderOf(const api::Job& job, const RunRequest& request,
-                         const fs::path& job_folder) {
-  if (!request.code.empty()) return Absolute(fs::current_path(), request.code);
-  const bool named = job.spec.code.kind == api::CodeKind::kFolder;
-  return Absolute(job_folder, named ? job.spec.code.path : ".");
+// Code that only a cluster has may lie beside the job file, too. A volume that is a folder here is
+// what the job means: with the script of another place the run said Succeeded.
+void FindCode(const RunRequest& request, const fs::path& job_folder, LocalJob& local) {
+  const api::CodeSource& code = local.job.spec.code;
+  const bool named = code.kind == api::CodeKind::kFolder;
+  local.code_folder = Absolute(job_folder, named ? code.path : ".");
+  if (!request.code.empty()) {
+    local.code_folder = Absolute(fs::current_path(), request.code);
+    return;
+  }
+  if (code.kind != api::CodeKind::kVolume) return;
+  Result<std::string> folder =
+      coordinator::PathOf({code.name, code.path}, local.volumes, "spec.code");
+  std::error_code ignored;
+  if (folder.ok() && fs::is_directory(*folder, ignored)) {
+    local.code_folder = std::move(*folder);
+    return;
+  }
+  local.code_not_on = folder.ok() ? fmt::format("spec.code: {}, on the volume \"{}\", is not there",
+                                                Printable(*folder, kShownLong), code.name)
+                                  : folder.error().message;
 }
 
 // The volumes that something of the job lies on and that are no folder here, all at once.
@@ -212,6 +229,23 @@ Result<std::string> CheckCode(const std::string& folder, const std::string& scri
           script, folder, there.empty() ? "" : " (there: " + there + ")")};
 }
 
+Result<std::string> CheckCode(const LocalJob& job) {
+  Result<std::string> found = CheckCode(job.code_folder, job.job.spec.entry_script);
+  if (found.ok() || job.code_not_on.empty()) return found;
+  return Error{found.error().code, fmt::format("{} ({})", found.error().message, job.code_not_on)};
+}
+
+bool HasCodeHere(const LocalJob& job) {
+  switch (job.job.spec.code.kind) {
+    case api::CodeKind::kJobFolder:
+    case api::CodeKind::kFolder: return true;
+    case api::CodeKind::kVolume: return job.code_not_on.empty();
+    case api::CodeKind::kConfigMap:
+    case api::CodeKind::kImage: return false;
+  }
+  return false;
+}
+
 Result<std::string> ReadJobFile(const std::string& path) {
   std::error_code ignored;
   if (!fs::exists(path, ignored)) {
@@ -262,7 +296,7 @@ Result<LocalJob> ReadLocalJob(const RunRequest& request) {
   if (!volumes.ok()) return volumes.error();
   local.volumes = std::move(*volumes);
   TakeSources(local);
-  local.code_folder = CodeFolderOf(local.job, request, job_folder);
+  FindCode(request, job_folder, local);
   const PythonChoice python =
       ChoosePython(request.python, local.job.spec, [](const char* name) { return getenv(name); });
   local.job.spec.environment.python = python.program;

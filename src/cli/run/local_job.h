@@ -51,6 +51,7 @@ struct LocalJob {
   coordinator::Volumes volumes;
   coordinator::JobLayout layout;
   std::string code_folder;  // absolute; whether it is there, and the script, is not looked at
+  std::string code_not_on;  // why that is not the volume that the job names for it; or empty
   std::string python_why;   // why spec.environment.python is what it is; empty: it was asked for
   uint32_t nodes = 1;
   uint32_t processes = 1;          // of each node
@@ -69,6 +70,12 @@ std::string Absolute(const std::filesystem::path& base, const std::string& path)
 
 // The path of the entry script below `folder`, if that is one and holds it.
 Result<std::string> CheckCode(const std::string& folder, const std::string& script);
+
+// The same of a local job; where its code is on a volume that is no folder here, the error says so.
+Result<std::string> CheckCode(const LocalJob& job);
+
+// Whether `code_folder` is what the job names: not where a cluster has the code alone.
+bool HasCodeHere(const LocalJob& job);
 
 // Reads a whole job file; errors name it and say what a job file is.
 Result<std::string> ReadJobFile(const std::string& path);

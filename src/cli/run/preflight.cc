@@ -223,24 +223,25 @@ std::vector<std::string> CheckJobFile(LocalJob job) {
   const api::JobSpec& spec = job.job.spec;
   std::vector<std::string> problems;
   std::string script;
-  const bool code_here =
-      spec.code.kind == api::CodeKind::kJobFolder || spec.code.kind == api::CodeKind::kFolder;
-  if (code_here) {
-    Result<std::string> found = CheckCode(job.code_folder, spec.entry_script);
+  if (HasCodeHere(job)) {
+    Result<std::string> found = CheckCode(job);
     if (!found.ok()) problems.push_back("code: " + found.error().message);
     if (found.ok()) script = std::move(*found);
   }
   for (const api::Input& input : spec.inputs) {
-    const auto volume = job.volumes.find(input.from.volume);
-    if (volume == job.volumes.end()) continue;  // a claim, say: --volume will tell where it is
+    const auto path_of = [&](const std::string& path) {
+      return coordinator::PathOf({input.from.volume, path}, job.volumes, "");
+    };
+    Result<std::string> root = path_of(input.from.path);
+    if (!root.ok()) continue;  // a claim, say: --volume will tell where it is
     plan::PlanInput& seen = job.layout.inputs.emplace_back();
     seen.name = input.name;
-    seen.root = Absolute(volume->second, input.from.path);
+    seen.root = std::move(*root);
     seen.pattern = input.pattern;
     seen.exclude = input.exclude;
     seen.allow_empty = input.allow_empty;
     if (!input.manifest) continue;
-    seen.manifest.path = Absolute(volume->second, input.manifest->path);
+    seen.manifest.path = *path_of(input.manifest->path);
     seen.manifest.format = input.manifest->format;
     seen.manifest.column = input.manifest->column;
     seen.manifest.size_column = input.manifest->size_column;

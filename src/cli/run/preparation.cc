@@ -18,7 +18,7 @@ Status Preparation::Check(int stop) {
   const Result<Programs> programs = FindPrograms();
   if (!programs.ok()) return programs.error();
   std::vector<std::string> problems;
-  const Result<std::string> script = CheckCode(job_.code_folder, job_.job.spec.entry_script);
+  const Result<std::string> script = CheckCode(job_);
   if (!script.ok()) problems.push_back("code: " + script.error().message);
   // Beside it, what takes as long as Python does to start.
   PythonCheck python(job_, request_, script.ok() ? *script : "", programs->python_package);

@@ -15,20 +15,6 @@
 namespace parallelrun::coordinator {
 namespace {
 
-Result<std::string> Resolve(const api::VolumePath& where, const Volumes& volumes,
-                            const std::string& field) {
-  const auto found = volumes.find(where.volume);
-  if (found == volumes.end()) {
-    return Error{Code::kInvalid,
-                 fmt::format("{}: volume \"{}\" is not a folder here: add --volume {}=FOLDER",
-                             field, where.volume, where.volume)};
-  }
-  std::filesystem::path path = std::filesystem::path(found->second) / where.path;
-  std::string text = path.lexically_normal();
-  while (text.size() > 1 && text.back() == '/') text.pop_back();
-  return text;
-}
-
 // What lies in a store: its URL, and the path behind it.
 Result<std::string> ResolveStore(const api::JobSpec& spec, const std::string& name,
                                  const std::string& path, const std::string& field) {
@@ -44,7 +30,7 @@ Result<std::string> ResolveStore(const api::JobSpec& spec, const std::string& na
 Status PlaceOutput(const api::JobSpec& spec, const Volumes& volumes, JobLayout& layout) {
   const api::Output& output = spec.output;
   if (output.store.empty()) {
-    Result<std::string> folder = Resolve(output.to, volumes, "spec.output");
+    Result<std::string> folder = PathOf(output.to, volumes, "spec.output");
     if (!folder.ok()) return folder.error();
     layout.output_folder = std::move(*folder);
     layout.placeholders["output"] = layout.output_folder;
@@ -69,7 +55,7 @@ Status PlaceOutput(const api::JobSpec& spec, const Volumes& volumes, JobLayout& 
 Status PlaceState(const api::JobSpec& spec, const Volumes& volumes, JobLayout& layout) {
   const api::StateOptions& state = spec.state;
   const bool in_store = !state.store.empty();
-  Result<std::string> folder = Resolve(
+  Result<std::string> folder = PathOf(
       in_store ? api::VolumePath{state.in.volume, "state"} : state.in, volumes, "spec.state");
   if (!folder.ok()) return folder.error();
   layout.state_folder = std::move(*folder);
@@ -85,7 +71,7 @@ Status PlaceState(const api::JobSpec& spec, const Volumes& volumes, JobLayout& l
 Status PlaceLogs(const api::JobSpec& spec, const Volumes& volumes, JobLayout& layout) {
   const api::Logs& logs = spec.logs;
   if (logs.store.empty()) {
-    Result<std::string> folder = Resolve(logs.to, volumes, "spec.logs");
+    Result<std::string> folder = PathOf(logs.to, volumes, "spec.logs");
     if (!folder.ok()) return folder.error();
     layout.log_folder = std::move(*folder);
     return {};
@@ -114,7 +100,7 @@ Status AddInput(const api::JobSpec& spec, size_t index, const Volumes& volumes, 
   const std::string field = fmt::format("spec.inputs[{}] ({})", index, input.name);
   const std::string path(plan::WithoutSlash(input.from.path));
   const Result<std::string> root = input.store.empty()
-                                       ? Resolve(input.from, volumes, field)
+                                       ? PathOf(input.from, volumes, field)
                                        : ResolveStore(spec, input.store, path, field);
   if (!root.ok()) return root.error();
   layout.placeholders["inputs." + input.name] = *root;
@@ -144,7 +130,7 @@ Status AddInput(const api::JobSpec& spec, size_t index, const Volumes& volumes, 
   if (input.manifest) {
     const std::string& at = input.manifest->path;
     Result<std::string> manifest =
-        input.store.empty() ? Resolve({input.from.volume, at}, volumes, field + ".manifest")
+        input.store.empty() ? PathOf({input.from.volume, at}, volumes, field + ".manifest")
                             : ResolveStore(spec, input.store, at, field + ".manifest");
     if (!manifest.ok()) return manifest.error();
     if (!input.store.empty()) plan.manifest.below = *root + "/";
@@ -165,7 +151,7 @@ Status AddSideInput(const api::JobSpec& spec, size_t index, const Volumes& volum
   const api::SideInput& side = spec.side_inputs[index];
   const std::string field = fmt::format("spec.sideInputs[{}] ({})", index, side.name);
   const std::string path(plan::WithoutSlash(side.from.path));
-  Result<std::string> place = side.store.empty() ? Resolve(side.from, volumes, field)
+  Result<std::string> place = side.store.empty() ? PathOf(side.from, volumes, field)
                                                  : ResolveStore(spec, side.store, path, field);
   if (!place.ok()) return place.error();
   std::string& stands_for = layout.placeholders["sideInputs." + side.name];
@@ -198,6 +184,20 @@ bool MayHoldInputs(const JobLayout& layout) {
 }
 
 }  // namespace
+
+Result<std::string> PathOf(const api::VolumePath& where, const Volumes& volumes,
+                           const std::string& field) {
+  const auto found = volumes.find(where.volume);
+  if (found == volumes.end()) {
+    return Error{Code::kInvalid,
+                 fmt::format("{}: volume \"{}\" is not a folder here: add --volume {}=FOLDER",
+                             field, where.volume, where.volume)};
+  }
+  std::filesystem::path path = std::filesystem::path(found->second) / where.path;
+  std::string text = path.lexically_normal();
+  while (text.size() > 1 && text.back() == '/') text.pop_back();
+  return text;
+}
 
 Result<JobLayout> LayOut(const api::Job& job, const Volumes& volumes,
                          const std::map<std::string, std::string>& store_keys) {

@@ -15,6 +15,11 @@ namespace parallelrun::coordinator {
 
 using Volumes = std::map<std::string, std::string>;  // name to absolute folder
 
+// What `where` names, normalised and without a "/" at its end. kInvalid, with `field`: its volume
+// is no folder here.
+Result<std::string> PathOf(const api::VolumePath& where, const Volumes& volumes,
+                           const std::string& field);
+
 struct JobLayout {
   std::string output_folder;
   std::string output_path;  // of the appended file, or its URL; empty with SummaryOnly
