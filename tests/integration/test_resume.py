@@ -6,6 +6,7 @@ import re
 import sys
 
 import pytest
+from support.command import PROGRAM
 from support.workspace import rows_without
 
 # The last row is bad until it is mended: the job fails with some results, and --resume has work.
@@ -56,18 +57,29 @@ def test_a_changed_script_and_argument_are_taken_with_a_warning(failed):
     result = failed.run("--resume", *words)
     expect_the_rest_only(failed, result)
     (warning,) = re.findall(r"^warning: .*", result.output, re.M)
-    assert "the code; " in warning
+    assert "the code (score.py was changed); " in warning
     assert 'spec.arguments[0]: (none) -> "--top"' in warning
     assert "Finished mini-batches keep their rows" in warning
     assert f"  warning       {warning[9:]}\n" in result.output  # in the summary
     # Who believes that the success is one of the corrected script hears better.
     failed.script(SCRIPT + "\n# corrected once more\n")
+    (failed.code / "run.log").write_text("what nohup and the like leave there is no code")
     calls = len(failed.noted("calls"))
     result = failed.run("--resume", *words)
     assert result.code == 0, result
     assert len(failed.noted("calls")) == calls
-    assert "changed since the run was started: the code. It has finished" in result.output
+    told = "changed since the run was started: the code (score.py was changed). It has finished"
+    assert told in result.output
     assert "--overwrite" in result.output
+
+
+def test_the_file_that_the_command_writes_to_is_no_code(failed):
+    said = failed.code / "said.txt"
+    words = f'exec "$0" run job.yaml --resume > {said} 2>&1'
+    result = failed.start("-c", words, PROGRAM, program="/bin/sh").wait()
+    expect_the_rest_only(failed, result)
+    assert "10 succeeded" in said.read_text()
+    assert "changed since" not in said.read_text()
 
 
 @pytest.mark.parametrize(

@@ -27,11 +27,14 @@ constexpr size_t kMostEntries = 200'000;
 constexpr size_t kMostNamed = 5;
 constexpr uint64_t kMaxIgnoreFile = 1 << 20;
 
-// Whether `path` is one of what is to be left out, by its name or, a folder, by another one.
+// Whether `path` is one of what is to be left out, by its name or, in a folder of another name, by
+// what it is.
 bool IsLeftOut(const fs::path& path, bool folder, const CodeFolder& code) {
-  std::error_code ignored;  // what is not there is no folder of the code
-  return std::any_of(code.leave_out.begin(), code.leave_out.end(), [&](const std::string& other) {
-    return path == other || (folder && fs::equivalent(path, other, ignored));
+  std::error_code ignored;  // what is not there is none of the code
+  return std::any_of(code.leave_out.begin(), code.leave_out.end(), [&](const fs::path& other) {
+    if (path == other) return true;
+    // Of a file the name is the same, or each of many thousands would be looked at.
+    return (folder || path.filename() == other.filename()) && fs::equivalent(path, other, ignored);
   });
 }
 
@@ -188,6 +191,11 @@ class Lister {
 }  // namespace
 
 Result<CodeListing> ListCode(const CodeFolder& folder) { return Lister(folder).List(); }
+
+bool IsLog(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  return name == "nohup.out" || name.ends_with(".log");
+}
 
 std::string OwnFolders(const CodeFolder& folder) {
   std::vector<std::string> there;

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -39,6 +40,10 @@ struct CodeListing {
 
 // kPermission when the folder itself cannot be read.
 Result<CodeListing> ListCode(const CodeFolder& folder);
+
+// Whether a file is by its name what somebody has said, as `run.log` or `nohup.out`: another one of
+// these is no other code. They are copied: a script may read one.
+bool IsLog(std::string_view path);
 
 // A line that names the folders `outputs` and `logs` of the code, where they hold something: what a
 // training has left in ./outputs would not be found there, and nobody would know why. "": none.

@@ -35,16 +35,16 @@ fs::path Target(const fs::path& text, const fs::path& code, const fs::path& link
   return leaves ? target : text;
 }
 
-// Adds the entries to the copy and to the digest.
+// Adds the entries to the copy, and to what is told of it.
 struct Copy {
   const std::string& code;
-  fs::path target;
-  XXH3_state_t* digest;
+  const fs::path target;
+  coordinator::CodeFiles files = {};
 
-  void Add(std::string_view text) {
-    const uint64_t size = text.size();
-    XXH3_64bits_update(digest, &size, sizeof size);
-    XXH3_64bits_update(digest, text.data(), text.size());
+  // `what` it is: the same text in a link is another thing.
+  void Note(const CodeEntry& entry, std::string_view what, std::string_view text) {
+    if (IsLog(entry.path)) return;
+    files[entry.path] = fmt::format("{}{:016x}", what, XXH3_64bits(text.data(), text.size()));
   }
 
   Status CopyEntry(const CodeEntry& entry) {
@@ -54,11 +54,9 @@ struct Copy {
       fs::create_directories(to);
       return {};
     }
-    Add(entry.path);
     if (entry.kind == CodeEntry::Kind::kLink) {
       const fs::path text = fs::read_symlink(from);
-      Add("link");
-      Add(text.string());  // not where that is: the code may have moved
+      Note(entry, "link ", text.string());  // not where that is: the code may have moved
       fs::create_symlink(Target(text, code, entry.path), to);
       return {};
     }
@@ -66,10 +64,22 @@ struct Copy {
     // Of the copy: the file may change meanwhile.
     const Result<std::string> content = ReadSmallFile(to, kMaxBytes);
     if (!content.ok()) return content.error();
-    Add(*content);
+    Note(entry, "", *content);
     return {};
   }
 };
+
+CodeSnapshot Told(coordinator::CodeFiles files, std::vector<std::string> notes) {
+  std::string all;
+  for (const auto& [path, digest] : files) {
+    all += path;
+    all += '\0';
+    all += digest;
+    all += '\0';
+  }
+  if (all.size() > coordinator::kMostCodeFileBytes) files.clear();
+  return {XXH3_64bits(all.data(), all.size()), std::move(files), std::move(notes)};
+}
 
 bool Fits(const CodeListing& listing) {
   return listing.bytes <= kMaxBytes && listing.files <= kMaxFiles && !listing.more;
@@ -116,9 +126,7 @@ Result<CodeListing> ListWhatFits(CodeFolder code) {
 Result<CodeSnapshot> SnapshotCode(const CodeFolder& code, const std::string& target) {
   Result<CodeListing> listing = ListWhatFits(code);
   if (!listing.ok()) return listing.error();
-  XXH3_state_t* digest = XXH3_createState();
-  XXH3_64bits_reset(digest);
-  Copy copy{code.path, target, digest};
+  Copy copy{code.path, target};
   Status copied;
   try {
     fs::create_directories(target);
@@ -132,10 +140,8 @@ Result<CodeSnapshot> SnapshotCode(const CodeFolder& code, const std::string& tar
                                "permissions there, or choose another temporary folder with TMPDIR",
                                code.path, target, e.path1().string(), e.code().message())};
   }
-  const uint64_t value = XXH3_64bits_digest(digest);
-  XXH3_freeState(digest);
   if (!copied.ok()) return copied.error();
-  return CodeSnapshot{value, std::move(listing->notes)};
+  return Told(std::move(copy.files), std::move(listing->notes));
 }
 
 Status CheckRoom(const std::string& snapshot, size_t copies) {

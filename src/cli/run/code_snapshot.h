@@ -8,11 +8,13 @@
 
 #include "base/error.h"
 #include "cli/run/code_listing.h"
+#include "coordinator/start/code_files.h"
 
 namespace parallelrun::cli {
 
 struct CodeSnapshot {
-  uint64_t digest = 0;             // XXH3-64 over names, kinds, contents and what links say
+  uint64_t digest = 0;  // XXH3-64 over names, kinds, contents and what links say; without logs
+  coordinator::CodeFiles files;    // of which it is; empty: too many to be kept
   std::vector<std::string> notes;  // lines for the user
 };
 

@@ -9,8 +9,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -86,6 +88,12 @@ Status Launcher::Prepare(const Programs& programs, const std::string& script) {
   programs_ = programs;
   CodeFolder code{job_.code_folder, script, job_.layout.forbidden};
   code.leave_out.push_back(folder_);
+  // What this command says may go into a file of that folder, which grows meanwhile.
+  for (const char* stream : {"/proc/self/fd/1", "/proc/self/fd/2"}) {
+    std::error_code none;
+    const std::filesystem::path file = std::filesystem::read_symlink(stream, none);
+    if (!none) code.leave_out.push_back(file);
+  }
   for (const std::string& made :
        {job_.layout.published_path, output::IndexNameOf(job_.layout.published_path)}) {
     code.leave_out.push_back(made);  // its folder may hold the code
@@ -94,6 +102,7 @@ Status Launcher::Prepare(const Programs& programs, const std::string& script) {
   Result<CodeSnapshot> snapshot = SnapshotCode(code, folder_ + "/code");
   if (!snapshot.ok()) return snapshot.error();
   code_digest_ = snapshot->digest;
+  code_files_ = std::move(snapshot->files);
   notes_ = std::move(snapshot->notes);
   if (const Status room = CheckRoom(folder_ + "/code", job_.nodes); !room.ok()) return room;
 
@@ -139,6 +148,7 @@ Result<pid_t> Launcher::StartCoordinator() {
                        {"scriptFolderFirst", request_.quick.has_value()},
                        {"selection", SelectionJson(selection_)},
                        {"codeDigest", fmt::format("{:x}", code_digest_)},
+                       {"codeFiles", code_files_},
                        {"nodes", job_.nodes},
                        {"processes", job_.processes},
                        {"page", request_.page},

@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "cli/run/local_job.h"
 #include "cli/run/programs.h"
+#include "coordinator/start/code_files.h"
 
 namespace parallelrun::cli {
 
@@ -60,6 +61,7 @@ class Launcher {
   const std::string uid_;
   Programs programs_;
   uint64_t code_digest_ = 0;
+  coordinator::CodeFiles code_files_;
   api::Selection selection_;
   std::vector<std::string> notes_;
   uint16_t port_ = 0;

@@ -91,8 +91,8 @@ struct Decided {
 };
 
 Result<Decided> Decide(const CoordinatorConfig& config, const JobLayout& layout,
-                       const Opened& opened, Files& files, OutputPlace& output,
-                       StartServer& starting) {
+                       const Opened& opened, Files& files, ledger::StateNotes& notes,
+                       OutputPlace& output, StartServer& starting) {
   NewRun run;
   run.if_exists = WhatIfExists(config);
   run.resource_uid = config.resource_uid;
@@ -109,6 +109,10 @@ Result<Decided> Decide(const CoordinatorConfig& config, const JobLayout& layout,
   }
   if (Status looked = output.Look(run); !looked.ok()) return looked.error();
   const job::JobState& state = opened.state;
+  if (state.settings() && state.settings()->code_digest != run.code_digest) {
+    run.code_change =
+        FirstChange(KeptCodeFiles(notes, state.settings()->code_digest), config.code_files);
+  }
   if (AsksForDamage(run, state)) {
     starting.Begin("compares the output with what was published", "MiB");
     const Result<std::string> damage =
@@ -263,7 +267,7 @@ Result<Begun> TakeUp(const CoordinatorConfig& config, const JobLayout& layout,
   if (const Status ended = output.EndOlder(opened.ledger->epoch()); !ended.ok()) {
     return ended.error();
   }
-  Result<Decided> decided = Decide(config, layout, opened, files, output, starting);
+  Result<Decided> decided = Decide(config, layout, opened, files, notes, output, starting);
   if (!decided.ok()) return decided.error();
   const bool with_nothing = !opened.state.settings() || decided->decision.overwrite;
   Result<std::vector<job::SideInput>> side_inputs =
@@ -284,6 +288,10 @@ Result<Begun> TakeUp(const CoordinatorConfig& config, const JobLayout& layout,
   run.with_nothing = with_nothing;
   run.side_inputs = std::move(*side_inputs);
   if (const Status begun = Begin(config, decision, opened); !begun.ok()) return begun.error();
+  if (decision.write_settings && !config.code_files.empty()) {
+    const Status kept = KeepCodeFiles(notes, config.code_digest, config.code_files);
+    if (!kept.ok()) return kept.error();
+  }
   if (!run.side_inputs.empty()) {
     // Under the name of the run, which it has only now.
     const Status kept = KeepSideInputs(notes, opened.ledger->run_id(), run.side_inputs);

@@ -133,18 +133,18 @@ Result<CoordinatorConfig> FromObject(const json& object) {
   const json job = in.Value("job", json::value_t::object);
   const json volumes = in.Value("volumes", json::value_t::object);
   const json store_keys = in.ValueOr("storeKeys", json::object());
-  const auto read_folders = [](const json& from, const char* key,
-                               std::map<std::string, std::string>& folders) -> Status {
-    for (const auto& [name, folder] : from.items()) {
-      if (!folder.is_string()) return Wrong(fmt::format("{}.{}", key, name), "is no path");
-      folders[name] = folder.get<std::string>();
+  const json code_files = in.ValueOr("codeFiles", json::object());
+  const auto read_texts = [](const json& from, const char* key,
+                             std::map<std::string, std::string>& texts) -> Status {
+    for (const auto& [name, text] : from.items()) {
+      if (!text.is_string()) return Wrong(fmt::format("{}.{}", key, name), "is no text");
+      texts[name] = text.get<std::string>();
     }
     return {};
   };
-  if (Status s = read_folders(volumes, "volumes", config.volumes); !s.ok()) return s.error();
-  if (Status s = read_folders(store_keys, "storeKeys", config.store_keys); !s.ok()) {
-    return s.error();
-  }
+  if (Status s = read_texts(volumes, "volumes", config.volumes); !s.ok()) return s.error();
+  if (Status s = read_texts(store_keys, "storeKeys", config.store_keys); !s.ok()) return s.error();
+  if (Status s = read_texts(code_files, "codeFiles", config.code_files); !s.ok()) return s.error();
   config.installation = in.TextOr("installation", "");
   config.key = in.Text("key");
   const json listen = in.Value("listen", json::value_t::object);

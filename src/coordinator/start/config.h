@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/http/server.h"
 #include "base/time.h"
+#include "coordinator/start/code_files.h"
 #include "coordinator/start/layout.h"
 #include "job/side_inputs.h"
 #include "store/url_signer.h"
@@ -31,6 +32,7 @@ struct CoordinatorConfig {
   bool overwrite = false;
   bool retry_failed = false;
   uint64_t code_digest = 0;
+  CodeFiles code_files;  // what it is made of; empty: unknown
   api::Selection selection;
   bool script_folder_first = false;  // on sys.path, in front of the code root
   uint32_t nodes = 1;

@@ -43,7 +43,9 @@ bool NothingToKeep(const NewRun& run, const job::JobState& state) {
 // Other thresholds count at once, but for a run that was judged by its own.
 std::vector<std::string> ChangesOfRun(const NewRun& run, const job::Settings& before, bool judged) {
   std::vector<std::string> changes;
-  if (before.code_digest != run.code_digest) changes.emplace_back("the code");
+  if (before.code_digest != run.code_digest) {
+    changes.push_back("the code" + (run.code_change.empty() ? "" : " (" + run.code_change + ")"));
+  }
   const auto add = [&](std::string (*part)(std::string_view)) {
     const Result<std::vector<std::string>> others =
         api::Differences(part(before.job), part(run.job));

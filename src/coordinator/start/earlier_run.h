@@ -17,6 +17,7 @@ struct NewRun {
   api::IfExists if_exists = api::IfExists::kFail;
   std::string resource_uid;
   uint64_t code_digest = 0;
+  std::string code_change;  // the first file in which it is another one (FirstChange); or empty
   std::string plan_settings;
   std::string job;  // JSON
   std::string state_folder;

@@ -33,6 +33,7 @@ class CodeSnapshotTest : public ::testing::Test {
     const Result<CodeSnapshot> taken = SnapshotCode({code(), "score.py", leave_out}, target);
     EXPECT_TRUE(taken.ok()) << taken.error().message;
     notes_ = taken->notes;
+    files_ = taken->files;
     return taken->digest;
   }
   bool Copied(const std::string& path) const {
@@ -42,7 +43,8 @@ class CodeSnapshotTest : public ::testing::Test {
   const TempFolder temp_;
   const std::string folder_ = temp_.path();
   int copies_ = 0;
-  std::vector<std::string> notes_;  // of the last one
+  std::vector<std::string> notes_;  // of the last one, as is this
+  coordinator::CodeFiles files_;
 };
 
 TEST_F(CodeSnapshotTest, TheSameCodeHasTheSameDigest) {
@@ -67,6 +69,53 @@ TEST_F(CodeSnapshotTest, DataAndCachesStayOut) {
   EXPECT_EQ(Take({code() + "/images"}), before);
   EXPECT_FALSE(Copied("images"));
   EXPECT_FALSE(Copied(".git"));
+}
+
+TEST_F(CodeSnapshotTest, WhichFileChangedIsSeen) {
+  fs::create_symlink("score.py", code() + "/link.py");
+  Take();
+  const coordinator::CodeFiles before = files_;
+  ASSERT_EQ(before.size(), 3U);
+  Write("pkg/helper.py", "x = 2\n");
+  Take();
+  EXPECT_EQ(coordinator::FirstChange(before, files_), "pkg/helper.py was changed");
+  Write("pkg/helper.py", "x = 1\n");
+  fs::remove(code() + "/link.py");
+  Write("link.py", "score.py");  // what the link said
+  Take();
+  EXPECT_EQ(coordinator::FirstChange(before, files_), "link.py was changed");
+}
+
+TEST_F(CodeSnapshotTest, LogsAreCopiedAndAreNoOtherCode) {
+  const uint64_t before = Take();
+  for (const char* name : {"run.log", "nohup.out", "pkg/train.log"}) {
+    Write(name, "1 of 7 done");
+    EXPECT_EQ(Take(), before) << name;
+    EXPECT_TRUE(Copied(name)) << name;
+  }
+  for (const char* name : {"log", "run.log.py", "my_nohup.out", "outputs.txt"}) {
+    Write(name, "1 of 7 done");
+    EXPECT_NE(Take(), before) << name;
+    fs::remove(code() + "/" + name);
+  }
+}
+
+TEST_F(CodeSnapshotTest, AFileThatIsLeftOutMayBeNamedByAnotherWay) {
+  const uint64_t before = Take();
+  Write("said.txt", "what the command says");
+  fs::create_directory_symlink(code(), folder_ + "/alias");
+  EXPECT_EQ(Take({folder_ + "/alias/said.txt"}), before);
+  EXPECT_FALSE(Copied("said.txt"));
+  EXPECT_NE(Take({folder_ + "/said.txt", "pipe:[7]"}), before) << "others are not meant";
+}
+
+TEST_F(CodeSnapshotTest, OfVeryManyFilesTheDigestAloneIsTold) {
+  const std::string long_name(200, 'x');
+  for (int i = 0; i < 2500; ++i) Write("data/" + long_name + std::to_string(i), "");
+  const uint64_t many = Take();
+  EXPECT_TRUE(files_.empty());
+  Write("data/" + long_name + "0", "other");
+  EXPECT_NE(Take(), many);
 }
 
 TEST_F(CodeSnapshotTest, LinksStayLinks) {

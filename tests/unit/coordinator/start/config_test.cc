@@ -277,7 +277,9 @@ TEST(CoordinatorConfigTest, WhatIsMissingOrOfAnotherTypeIsNamed) {
                {"/listen/address", {}, "needs fd, or address"},
                {"/listen/address", 80, "listen: \"address\""},
                {"/listen/certificate", "/tls.crt", "come together"},
-               {"/codeDigest", "xyz", "hexadecimal"}};
+               {"/codeDigest", "xyz", "hexadecimal"},
+               {"/codeFiles", nlohmann::json::parse(R"({"a.py":7})"), "codeFiles.a.py"},
+               {"/codeFiles", "a.py", "\"codeFiles\""}};
   for (const auto& one : cases) {
     nlohmann::json config = nlohmann::json::parse(kConfig);
     const nlohmann::json::json_pointer place(one.path);

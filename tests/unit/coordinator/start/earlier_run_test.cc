@@ -296,6 +296,12 @@ TEST(EarlierRun, ChangedCodeIsTaken) {
   run.job = R"({"spec":{"entryScript":"a.py","arguments":["-y"],"nodeCount":2}})";
   EXPECT_THAT(DecideStart(run, StateOf(Left::kFailed))->changed,
               ElementsAre("the code", R"(spec.arguments[0]: "-x" -> "-y")"));
+  run.code_change = "a.py was changed";
+  EXPECT_EQ(DecideStart(run, StateOf(Left::kFailed))->changed.front(),
+            "the code (a.py was changed)");
+  run.code_digest = 7;
+  EXPECT_THAT(DecideStart(run, StateOf(Left::kFailed))->changed,
+              ElementsAre(R"(spec.arguments[0]: "-x" -> "-y")"));
 }
 
 TEST(EarlierRun, OfAFinishedRunChangedCodeIsToldOf) {
