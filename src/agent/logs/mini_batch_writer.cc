@@ -3,9 +3,10 @@
 #include <spdlog/spdlog.h>
 
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
+#include <stop_token>
 #include <utility>
+
+#include "base/pause.h"
 
 namespace parallelrun::agent {
 
@@ -21,7 +22,7 @@ class MiniBatchWriter::Rounds {
   // From other threads.
   MiniBatchLog& log() { return log_; }
   void SetLimit(uint64_t bytes) { limit_ = bytes; }
-  void End();
+  void End() { end_.request_stop(); }
 
  private:
   const std::shared_ptr<Files> files_;
@@ -29,29 +30,13 @@ class MiniBatchWriter::Rounds {
   const SystemClock clock_;
   MiniBatchLog log_;
   std::atomic<uint64_t> limit_{uint64_t{1} << 30};
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool ends_ = false;
+  std::stop_source end_;
 };
 
 void MiniBatchWriter::Rounds::Run() {
-  std::unique_lock lock(mutex_);
-  while (!changed_.wait_for(lock, interval_, [this] { return ends_; })) {
-    lock.unlock();
-    log_.Flush(clock_.WallNow(), limit_);
-    lock.lock();
-  }
-  lock.unlock();
+  const std::stop_token end = end_.get_token();
+  while (Pause(interval_, end)) log_.Flush(clock_.WallNow(), limit_);
   log_.Finish(clock_.WallNow(), limit_);
-}
-
-void MiniBatchWriter::Rounds::End() {
-  {
-    const std::lock_guard lock(mutex_);
-    ends_ = true;
-  }
-  changed_.notify_all();
 }
 
 MiniBatchWriter::MiniBatchWriter(std::shared_ptr<Files> files, Options options)

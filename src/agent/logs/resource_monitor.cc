@@ -10,17 +10,18 @@
 
 #include <algorithm>
 #include <array>
-#include <condition_variable>
 #include <filesystem>
 #include <map>
 #include <mutex>
 #include <sstream>
+#include <stop_token>
 #include <utility>
 
 #include "agent/folder_tree.h"
 #include "agent/logs/resource_usage.h"
 #include "agent/processes/memory_group.h"
 #include "base/fd.h"
+#include "base/pause.h"
 #include "base/small_file.h"
 
 namespace parallelrun::agent {
@@ -113,7 +114,7 @@ class ResourceMonitor::Samples {
   // From other threads.
   void SetProcess(const std::string& name, int pid);
   void Forget(const std::string& name);
-  void Stop();
+  void Stop() { stop_.request_stop(); }
 
  private:
   void Sample();
@@ -133,10 +134,9 @@ class ResourceMonitor::Samples {
   std::map<int, uint64_t> process_ticks_;  // by PID
   uint64_t read_at_ticks_ = 0;
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
+  std::mutex mutex_;  // guards processes_
   std::map<std::string, int> processes_;
-  bool stop_ = false;
+  std::stop_source stop_;
 };
 
 ResourceMonitor::ResourceMonitor(std::shared_ptr<Files> files, ResourceMonitorOptions options)
@@ -157,14 +157,6 @@ void ResourceMonitor::SetProcess(const std::string& name, int pid) {
 
 void ResourceMonitor::Forget(const std::string& name) { samples_->Forget(name); }
 
-void ResourceMonitor::Samples::Stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  changed_.notify_all();
-}
-
 void ResourceMonitor::Samples::SetProcess(const std::string& name, int pid) {
   const std::lock_guard lock(mutex_);
   processes_[name] = pid;
@@ -176,11 +168,10 @@ void ResourceMonitor::Samples::Forget(const std::string& name) {
 }
 
 void ResourceMonitor::Samples::Run() {
-  for (bool last = false; !last;) {
+  const std::stop_token stop = stop_.get_token();
+  do {
     Sample();
-    std::unique_lock lock(mutex_);
-    last = changed_.wait_for(lock, options_.interval, [this] { return stop_; });
-  }
+  } while (Pause(options_.interval, stop));
   Sample();
 }
 

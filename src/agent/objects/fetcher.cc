@@ -22,7 +22,7 @@
 #include "agent/objects/store_trouble.h"
 #include "base/escape.h"
 #include "base/join_threads.h"
-#include "store/objects/pause.h"
+#include "base/pause.h"
 #include "store/throttling.h"
 
 namespace parallelrun::agent {
@@ -225,7 +225,7 @@ ObjectFetcher::Shared::Done ObjectFetcher::Shared::Fetched(const Cache::Step& st
 void ObjectFetcher::Shared::PauseAfter(const Status& status) {
   if (status.ok() || status.error().code != Code::kUnavailable || stop.stop_requested()) return;
   spdlog::warn("{}; it is asked again", Shown(status.error().message));
-  store::Pause(kPause, stop.get_token());
+  Pause(kPause, stop.get_token());
 }
 
 // Removals ask no store, and a look is first tried without: most need no answer.

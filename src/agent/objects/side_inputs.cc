@@ -20,8 +20,8 @@
 #include "base/escape.h"
 #include "base/join_threads.h"
 #include "base/json.h"
+#include "base/pause.h"
 #include "base/small_file.h"
-#include "store/objects/pause.h"
 #include "store/throttling.h"
 
 namespace parallelrun::agent {
@@ -331,7 +331,7 @@ void SideInputFetcher::Work(Shared& shared, bool first) {
       shared.trouble = Printable(error.message, kMostWhy);
       if (error.code == Code::kNoSpace) shared.trouble += ": make room there";
     }
-    store::Pause(kSidePause, stop);
+    Pause(kSidePause, stop);
   };
   if (first && shared.Kept()) {
     const std::lock_guard lock(shared.mutex);

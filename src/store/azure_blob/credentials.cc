@@ -10,10 +10,10 @@
 #include "base/escape.h"
 #include "base/http/client.h"
 #include "base/http/target.h"
+#include "base/pause.h"
 #include "base/random.h"
 #include "base/small_file.h"
 #include "store/azure_blob/answers.h"
-#include "store/objects/pause.h"
 #include "store/objects/retry.h"
 #include "store/objects/validity.h"
 

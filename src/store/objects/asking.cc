@@ -5,9 +5,9 @@
 #include <cstring>
 #include <utility>
 
+#include "base/pause.h"
 #include "base/random.h"
 #include "store/objects/content_range.h"
-#include "store/objects/pause.h"
 
 namespace parallelrun::store {
 namespace {

@@ -9,8 +9,8 @@
 #include "base/escape.h"
 #include "base/http/client.h"
 #include "base/http/target.h"
+#include "base/pause.h"
 #include "base/random.h"
-#include "store/objects/pause.h"
 #include "store/objects/retry.h"
 #include "store/s3/outcome.h"
 

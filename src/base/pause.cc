@@ -1,9 +1,9 @@
-#include "store/objects/pause.h"
+#include "base/pause.h"
 
 #include <condition_variable>
 #include <mutex>
 
-namespace parallelrun::store {
+namespace parallelrun {
 
 bool Pause(Duration time, const std::stop_token& stop) {
   std::mutex mutex;
@@ -13,4 +13,4 @@ bool Pause(Duration time, const std::stop_token& stop) {
   return !stop.stop_requested();
 }
 
-}  // namespace parallelrun::store
+}  // namespace parallelrun
