@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
-#include <optional>
-#include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
@@ -20,7 +18,7 @@
 #include "agent/farewell.h"
 #include "agent/folder_tree.h"
 #include "agent/logs/log_upload.h"
-#include "agent/objects/fetcher.h"
+#include "agent/objects/node_objects.h"
 #include "agent/objects/side_inputs.h"
 #include "agent/processes/node_processes.h"
 #include "agent/processes/process_tree.h"
@@ -29,9 +27,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/ready_mark.h"
-#include "base/small_file.h"
 #include "base/suspension.h"
-#include "store/object_stores.h"
 
 namespace parallelrun::agent {
 namespace {
@@ -42,16 +38,6 @@ constexpr Duration kStopAllLimit = seconds(5);
 constexpr Duration kMaxSleep = std::chrono::hours(1);
 // By them a pod that drained is known from one whose job is over: both may end with 0.
 constexpr char kDrainedWords[] = "drained: it was told to go, and holds nothing more";
-
-constexpr Duration kLookAtFetch = seconds(1);
-constexpr Duration kLookAtStores = seconds(1);
-constexpr char kBoot[] = "/proc/sys/kernel/random/boot_id";
-constexpr size_t kMostBoot = 100;
-
-Result<std::unique_ptr<store::Store>> OpenJobStore(const JobStore& store, std::stop_token stop) {
-  if (store.urls) return store::OpenUrlStore(store.wished, store.urls, std::move(stop));
-  return store::OpenObjectStore(store.wished, std::move(stop));
-}
 
 class Agent {
  public:
@@ -64,7 +50,8 @@ class Agent {
         report_(loop_, client),
         park_(loop_, client),
         core_(options, clock_.Now()),
-        processes_(loop_, config, registered_, core_, files_, [this] { SchedulePump(); }) {}
+        processes_(loop_, config, registered_, core_, files_, [this] { SchedulePump(); }),
+        objects_(loop_, config, registered_, core_, files_, [this] { SchedulePump(); }) {}
 
   // Runs until there is an end.
   AgentEnd Run();
@@ -81,12 +68,6 @@ class Agent {
   static void StopWithWorkers();
   void SchedulePump();
   void Pump();
-  void FetchObjects();
-  void OpenFetcher();
-  void FetchSideInputs();
-  void LookAtFetch();
-  void LookAtStores();
-  void OnSideInputs(const Status& fetched);
   void Call(CallKind call, const job::ExchangeRequest& request);
   void OnCalled(CallKind call, const Result<HttpResponse>& response);
   void OnRegisterAnswer(const HttpResponse& response);
@@ -104,11 +85,7 @@ class Agent {
   RegisterReply registered_;
   std::string last_failure_;
   NodeProcesses processes_;
-  std::unique_ptr<ObjectFetcher> fetcher_;         // of a job whose inputs lie in stores
-  std::unique_ptr<SideInputFetcher> side_inputs_;  // likewise
-  bool fetches_ = false;                           // some of these
-  std::vector<ObjectsWanted> wanted_;
-  std::vector<Key> let_go_;
+  NodeObjects objects_;
   std::vector<WorkerAction> actions_;
   std::vector<MiniBatchNote> notes_;
   job::ExchangeRequest request_;
@@ -126,12 +103,7 @@ AgentEnd Agent::Run() {
   processes_.Start();
   loop_.Run();
   processes_.Finish();
-  if (fetcher_ && !fetcher_->Finish(ObjectFetcher::kEndLimit)) {
-    spdlog::warn("the objects of stores are not removed: their disk or a store hangs");
-  }
-  if (side_inputs_ && !side_inputs_->Finish(ObjectFetcher::kEndLimit)) {
-    spdlog::warn("fetching the side inputs does not end: their disk or a store hangs");
-  }
+  objects_.Finish();
   if (core_.dropped_metrics() > 0) {
     spdlog::warn("{} metrics were lost: they came faster than they could be passed on",
                  core_.dropped_metrics());
@@ -191,8 +163,7 @@ void Agent::Pump() {
   core_.TakeNotes(notes_);
   processes_.Log(notes_);
   processes_.Flush();
-  FetchObjects();
-  if (core_.TakeAsked() && fetcher_) core_.OnWaits(fetcher_->WaitsFor());
+  objects_.Fetch();
   if (core_.end() != AgentEnd::kNone) return loop_.Stop();
   for (;;) {
     const CallKind call = core_.NextCall(now, request_);
@@ -205,20 +176,6 @@ void Agent::Pump() {
   if (wake == Instant::max()) return;
   timer_ = loop_.After(std::clamp<Duration>(wake - now, Duration(0), kMaxSleep),
                        [this] { SchedulePump(); });
-}
-
-void Agent::FetchObjects() {
-  core_.TakeObjects(wanted_, let_go_);
-  for (const Key key : let_go_) {
-    if (fetcher_) fetcher_->LetGo(key);
-  }
-  for (const ObjectsWanted& wanted : wanted_) {
-    if (fetcher_) {
-      fetcher_->Want(wanted.key, std::string(wanted.work));
-    } else {
-      core_.OnNotFetched(wanted.key, {Code::kInvalid, "the job has no store"}, clock_.Now());
-    }
-  }
 }
 
 void Agent::Call(CallKind call, const job::ExchangeRequest& request) {
@@ -264,12 +221,7 @@ void Agent::OnCalled(CallKind call, const Result<HttpResponse>& response) {
   }
   const bool draining = core_.draining();
   core_.OnReply(call, *reply, now);
-  for (const job::ObjectUrls& urls : reply->urls) {
-    const std::optional<Key> key = core_.Fetching({urls.id, urls.fence});
-    if (!key || !fetcher_) continue;
-    core_.OnUrlsTold(*key);
-    fetcher_->TakeUrls(*key, urls);
-  }
+  objects_.TakeUrls(reply->urls);
   if (!draining && core_.draining()) {
     spdlog::info("draining, as the coordinator asks: running mini-batches have {} to finish",
                  HumanDuration(options_.drain_grace));
@@ -296,79 +248,8 @@ void Agent::OnRegisterAnswer(const HttpResponse& response) {
   spdlog::info("registered with epoch {} as incarnation {}", incarnation.epoch, incarnation.number);
   uploader_.SetLimit(registered_.job.log_limit);
   processes_.Monitor();
-  if (!fetcher_ && !registered_.job.stores.empty()) OpenFetcher();
-  if (!side_inputs_ && !registered_.job.side_inputs.empty()) FetchSideInputs();
+  objects_.Begin();
   core_.OnRegistered(registered_.registration, now);
-}
-
-// Side inputs have their room for as long as the node lives, and objects have the rest.
-void Agent::OpenFetcher() {
-  uint64_t room = registered_.job.cache_bytes;
-  for (const job::SideInput& side : registered_.job.side_inputs) {
-    room -= std::min(room, side.bytes());
-  }
-  fetcher_ = std::make_unique<ObjectFetcher>(
-      loop_, files_, ObjectFolder(config_.work_folder, config_.node), registered_.job.stores, room,
-      OpenJobStore,
-      [this](Key key, Result<std::string> work) {
-        if (work.ok()) {
-          core_.OnFetched(key, std::move(*work));
-        } else {
-          core_.OnNotFetched(key, work.error(), clock_.Now());
-        }
-        SchedulePump();
-      },
-      [this](Key key) { core_.OnUrlEnded(key); });
-  LookAtStores();
-}
-
-void Agent::LookAtStores() {
-  core_.OnStoreWait(fetcher_->StoreWait());
-  SchedulePump();
-  loop_.After(kLookAtStores, [this] { LookAtStores(); });
-}
-
-void Agent::FetchSideInputs() {
-  SideInputFetcher::Facts facts;
-  facts.files = files_;
-  facts.folder = SideInputFolder(config_.work_folder, config_.node);
-  facts.boot = OrEmpty(ReadSmallFile(kBoot, kMostBoot));
-  facts.side_inputs = registered_.job.side_inputs;
-  facts.stores = registered_.job.stores;
-  facts.open = OpenJobStore;
-  // A client of its own: its thread may be left behind with it.
-  const Result<HttpClientOptions> options = ClientOptions(config_);
-  Result<std::unique_ptr<HttpClient>> made =
-      options.ok() ? HttpClient::Make(*options)
-                   : Result<std::unique_ptr<HttpClient>>(options.error());
-  if (!made.ok()) return OnSideInputs(made.error());
-  facts.ask_urls = [client = std::shared_ptr<HttpClient>(std::move(*made)), node = config_.node](
-                       const job::SideUrlsWanted& wanted, const std::stop_token& stop) {
-    return AskForSideUrls(*client, node, wanted, stop);
-  };
-  side_inputs_ = std::make_unique<SideInputFetcher>(
-      loop_, std::move(facts), [this](const Status& fetched) { OnSideInputs(fetched); });
-  fetches_ = true;
-  LookAtFetch();
-}
-
-void Agent::LookAtFetch() {
-  if (!fetches_) return;
-  const SideInputFetcher::Progress at = side_inputs_->Now();
-  core_.OnFetching(at.text, at.bytes);
-  SchedulePump();
-  loop_.After(kLookAtFetch, [this] { LookAtFetch(); });
-}
-
-void Agent::OnSideInputs(const Status& fetched) {
-  fetches_ = false;
-  if (fetched.ok()) {
-    spdlog::info("the side inputs are there");
-    core_.OnFetching("", side_inputs_->Now().bytes);
-  } else {
-    core_.OnSideInputsLost(fetched.error().message, clock_.Now());
-  }
-  SchedulePump();
 }
 
 // For the log, and where Kubernetes looks.
