@@ -30,12 +30,7 @@ Status JobState::Apply(const Record& record, const Place& record_place, const Pl
     if (!known(part->id) || settled(part->id)) {
       return Impossible("rows", part->id, "the mini-batch is not planned, or settled");
     }
-    Parts& parts = parts_[part->id];
-    if (parts.fence != part->fence) parts = {part->fence, 0, {}};
-    // What is too long is told once the result is there.
-    if (stages_side_files_) (void)parts.side_files.RowsIn(part->rows, parts.places.empty());
-    parts.bytes += rows.length;
-    parts.places.push_back(rows);
+    parts_.Add(*part, rows, stages_side_files_);
   } else if (const auto* lost = std::get_if<LostRecord>(&record)) {
     std::optional<MiniBatch> batch = Find(lost->id);
     if (!batch) return Impossible("lost", lost->id, "it is not planned");
@@ -116,7 +111,7 @@ Status JobState::ApplyResult(const ResultRecord& result, const Place& rows) {
   if (batch->state != MiniBatch::State::kPending) {
     return Impossible("result", result.id, "it is settled already");
   }
-  if (stages_side_files_) TakeSideFiles(result);
+  if (stages_side_files_) side_names_.Add(result.id, parts_.TakeSideFiles(result));
   failed_fences_.erase(result.id);
   started_.erase(result.id);
   companies_.Forget(result.id);
@@ -124,7 +119,7 @@ Status JobState::ApplyResult(const ResultRecord& result, const Place& rows) {
   batch->state = MiniBatch::State::kSucceeded;
   batch->rows = rows;
   batch->fence = result.fence;
-  batch->items_skipped = TakeSkipped(result, rest);
+  batch->items_skipped = std::min(parts_.Complete(result), rest);
   batch->items_missing = rest - batch->items_skipped;
   Put(result.id, *batch);
   counts_.items_succeeded += result.items_succeeded;
@@ -133,9 +128,6 @@ Status JobState::ApplyResult(const ResultRecord& result, const Place& rows) {
   counts_.items_missing += batch->items_missing;
   counts_.rows += result.row_count;
   shutdowns_.AddResult({result.node, result.process});
-  // Parts of another fence belong to an attempt that was given up.
-  const auto parts = parts_.find(result.id);
-  if (parts != parts_.end() && parts->second.fence != result.fence) parts_.erase(parts);
   if (IsPiece(result.id)) {
     SettlePiece(result.id, true);
   } else {
@@ -144,32 +136,12 @@ Status JobState::ApplyResult(const ResultRecord& result, const Place& rows) {
   return {};
 }
 
-void JobState::TakeSideFiles(const ResultRecord& result) {
-  SideLine whole;
-  const auto parts = parts_.find(result.id);
-  const bool in_parts = parts != parts_.end() && parts->second.fence == result.fence;
-  SideLine& line = in_parts ? parts->second.side_files : whole;
-  (void)line.RowsIn(result.rows, !in_parts);
-  side_names_.Add(result.id, line.line().value_or(""));
-  line = {};
-}
-
 Status JobState::ApplySkipped(const SkippedRecord& skipped) {
   if (!known(skipped.id) || settled(skipped.id)) {
     return Impossible("skipped", skipped.id, "the mini-batch is not planned, or settled");
   }
-  skipped_[skipped.id] = {skipped.fence, skipped.items};
+  parts_.Add(skipped);
   return {};
-}
-
-// How many of the items that did not succeed were skipped. What was said of another fence belongs
-// to an attempt that was given up.
-uint32_t JobState::TakeSkipped(const ResultRecord& result, uint32_t items) {
-  const auto found = skipped_.find(result.id);
-  if (found == skipped_.end()) return 0;
-  const Skipped skipped = found->second;
-  skipped_.erase(found);
-  return skipped.fence == result.fence ? std::min(skipped.items, items) : 0;
 }
 
 Status JobState::ApplyFailed(const FailedRecord& failed) {
@@ -184,8 +156,7 @@ Status JobState::ApplyFailed(const FailedRecord& failed) {
   }
   errors_.Add(failed.kind, failed.message, WholeOf(failed.id), failed.node, failed.process,
               failed.log);
-  parts_.erase(failed.id);
-  skipped_.erase(failed.id);
+  parts_.Forget(failed.id);
   batch->fence = failed.fence;
   ++batch->failed_attempts;
   if (failed.end == AttemptEnd::kFinal) batch->state = MiniBatch::State::kFailed;
@@ -226,7 +197,7 @@ Status JobState::ApplyAgain(const AgainRecord& again) {
     counts_.items_failed -= batch->items_skipped;
     counts_.items_missing -= batch->items_missing;
     counts_.rows -= one.row_count;
-    parts_.erase(one.id);
+    parts_.Forget(one.id);
     if (IsPiece(one.id)) {
       --tallies_.at(WholeOf(one.id)).succeeded;
       ReopenPiece(one.id, pieces_.at(one.id).batch);
@@ -345,8 +316,7 @@ void JobState::ReopenPieces() {
   }
   std::erase_if(pieces_, [this](const auto& entry) {
     const bool gone = tallies_.at(WholeOf(entry.first)).succeeded == 0;
-    if (gone) parts_.erase(entry.first);
-    if (gone) skipped_.erase(entry.first);
+    if (gone) parts_.Forget(entry.first);
     if (gone) companies_.Forget(entry.first);
     return gone;
   });
@@ -379,11 +349,6 @@ bool JobState::Recorded(BatchId id, const Fence& fence) const {
          std::find(failed->second.begin(), failed->second.end(), fence) != failed->second.end();
 }
 
-uint64_t JobState::PartBytes(BatchId id, const Fence& fence) const {
-  const auto found = parts_.find(id);
-  return found != parts_.end() && found->second.fence == fence ? found->second.bytes : 0;
-}
-
 std::vector<Place> JobState::RowsOf(BatchId id) const {
   std::vector<RowsPart> parts;
   AppendRows(id, parts);
@@ -403,10 +368,7 @@ void JobState::AppendRows(BatchId id, std::vector<RowsPart>& parts) const {
   }
   if (StateOf(id) != MiniBatch::State::kSucceeded) return;
   const size_t begin = parts.size();
-  const auto earlier = parts_.find(id);
-  if (earlier != parts_.end()) {
-    for (const Place& place : earlier->second.places) parts.push_back({place});
-  }
+  for (const Place& place : parts_.Places(id)) parts.push_back({place});
   const Place last = IsPiece(id) ? pieces_.at(id).batch.rows : batches_.RowsOf(id);
   if (last.length > 0 || parts.size() > begin) {
     parts.push_back({last, false, true});

@@ -17,6 +17,7 @@
 #include "job/job_facts.h"
 #include "job/mini_batches.h"
 #include "job/records.h"
+#include "job/result_parts.h"
 #include "job/shutdowns.h"
 #include "job/side_list.h"
 
@@ -89,7 +90,7 @@ class JobState {
   bool Recorded(BatchId id, const Fence& fence) const;
 
   // Bytes of rows received in parts for an unfinished result with this fence.
-  uint64_t PartBytes(BatchId id, const Fence& fence) const;
+  uint64_t PartBytes(BatchId id, const Fence& fence) const { return parts_.Bytes(id, fence); }
   // Where the rows of a succeeded mini-batch lie, in order; those of its pieces, if it was split.
   std::vector<Place> RowsOf(BatchId id) const;
   // The same, behind what `parts` holds: an output has millions of them.
@@ -107,8 +108,6 @@ class JobState {
   Status ApplyCompany(const CompanyRecord& company);
   Status ApplySkipped(const SkippedRecord& skipped);
   Status ApplyAgain(const AgainRecord& again);
-  void TakeSideFiles(const ResultRecord& result);
-  uint32_t TakeSkipped(const ResultRecord& result, uint32_t items);
   void Split(BatchId id);
   void SettlePiece(BatchId id, bool succeeded);
   void ApplySettings(const SettingsRecord& settings);
@@ -118,18 +117,6 @@ class JobState {
   void Reopen(BatchId id);
   std::optional<MiniBatch> Find(BatchId id) const;
   void Put(BatchId id, const MiniBatch& batch);
-
-  struct Parts {
-    Fence fence;
-    uint64_t bytes = 0;
-    std::vector<Place> places;
-    SideLine side_files = {};
-  };
-
-  struct Skipped {
-    Fence fence;
-    uint32_t items = 0;
-  };
 
   // The pieces of one mini-batch.
   struct Tally {
@@ -143,8 +130,7 @@ class JobState {
   std::map<BatchId, Fence> started_;
   Companies companies_;
   std::vector<Chunk> chunks_;
-  std::map<BatchId, Parts> parts_;      // few: only results above one part
-  std::map<BatchId, Skipped> skipped_;  // until the result that follows
+  ResultParts parts_;
   // Of failed attempts; only of mini-batches that are still pending.
   std::map<BatchId, std::vector<Fence>> failed_fences_;
   JobCounts counts_;
