@@ -16,7 +16,6 @@
 namespace parallelrun::agent {
 namespace {
 
-constexpr Duration kHousekeeping = milliseconds(250);
 constexpr Duration kMemoryLook = milliseconds(50);
 constexpr Duration kStackLook = milliseconds(20);
 constexpr Duration kAfterMemoryKill = milliseconds(500);  // until its memory is free
@@ -44,13 +43,13 @@ NodeProcesses::NodeProcesses(EventLoop& loop, const AgentConfig& config,
 void NodeProcesses::Start() {
   loop_.OnSignal(SIGCHLD, [this] { ReapAll(); });
   TellRoom(room_.Now());
-  KeepHouse();
   // Where the agent is process 1 the limit is its container's; elsewhere it is also for others.
   if (getpid() == 1 && memory_watch_.on()) WatchMemory();
 }
 
 void NodeProcesses::Monitor() {
   mini_batches_.SetLimit(registered_.job.log_limit);
+  trimmer_.SetLimit(registered_.job.log_limit);
   const Duration interval = registered_.job.resource_monitor_interval;
   if (monitor_ || interval <= Duration(0)) return;
   monitor_ = std::make_unique<ResourceMonitor>(
@@ -189,6 +188,7 @@ void NodeProcesses::StartProcess(const WorkerAction& action) {
   }
   AppendFrame((*process)->out(), FrameType::kStart, StartBody(job, config_.node, number));
   mini_batches_.log().Open(number, (*process)->pid());
+  trimmer_.Add(number, (*process)->Logs());
   if (monitor_) monitor_->SetProcess(ProcessName(number), (*process)->pid());
   processes_.emplace(number, std::move(*process));
 }
@@ -280,6 +280,7 @@ void NodeProcesses::ReapAll() {
     spdlog::debug("{} {}", ProcessName(number), *words);
     gpu_slots_.Free(number);
     mini_batches_.log().Close(number);
+    trimmer_.Forget(number);
     if (monitor_) monitor_->Forget(ProcessName(number));
     it = processes_.erase(it);
   }
@@ -308,13 +309,6 @@ void NodeProcesses::WatchMemory() {
     }
   }
   loop_.After(next, [this] { WatchMemory(); });
-}
-
-// Bounds the logs of processes.
-void NodeProcesses::KeepHouse() {
-  const uint64_t limit = registered_.job.log_limit;
-  for (const auto& [number, process] : processes_) process->TrimLogs(limit);
-  loop_.After(kHousekeeping, [this] { KeepHouse(); });
 }
 
 }  // namespace parallelrun::agent

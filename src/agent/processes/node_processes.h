@@ -16,6 +16,7 @@
 
 #include "agent/agent_config.h"
 #include "agent/core/agent_core.h"
+#include "agent/logs/log_trimmer.h"
 #include "agent/logs/mini_batch_writer.h"
 #include "agent/logs/resource_monitor.h"
 #include "agent/processes/memory_group.h"
@@ -63,7 +64,6 @@ class NodeProcesses {
   // Tells the core whether there is room to write: "" or why there is none.
   void TellRoom(const std::string& why);
   void ReapAll();
-  void KeepHouse();
   void WatchMemory();
 
   EventLoop& loop_;
@@ -79,6 +79,7 @@ class NodeProcesses {
   job::GpuSlots gpu_slots_{gpus_.value_or(std::vector<std::string>())};
   bool told_of_gpus_ = false;  // that there are fewer than processes
   MiniBatchWriter mini_batches_;
+  LogTrimmer trimmer_;
   std::unique_ptr<ResourceMonitor> monitor_;  // while it is on
   RoomWatch room_;
   std::string no_room_;  // as the core was told

@@ -15,7 +15,6 @@
 #include <cstring>
 
 #include "agent/folder_tree.h"
-#include "agent/logs/log_trim.h"
 #include "agent/processes/process_tree.h"
 #include "agent/processes/spawn.h"
 #include "base/bytes.h"
@@ -296,9 +295,10 @@ void WorkerProcess::Fail(std::string words) {
   Kill();
 }
 
-void WorkerProcess::TrimLogs(uint64_t limit) const {
-  TrimLog(stdout_, limit);
-  TrimLog(stderr_, limit);
+std::vector<Fd> WorkerProcess::Logs() const {
+  std::vector<Fd> logs;
+  for (const int log : {stdout_, stderr_}) logs.emplace_back(fcntl(log, F_DUPFD_CLOEXEC, 0));
+  return logs;
 }
 
 void WorkerProcess::AskForStack() {

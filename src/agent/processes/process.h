@@ -62,8 +62,8 @@ class WorkerProcess {
   job::OutputRanges Output() const;
   pid_t pid() const { return pid_; }
 
-  // Keeps stdout and stderr within `limit` bytes each on this machine's disk (log_trim.h).
-  void TrimLogs(uint64_t limit) const;
+  // Its stdout and stderr, open once more.
+  std::vector<Fd> Logs() const;
 
   // Asks Python for its stacks, which it writes a moment later.
   void AskForStack();

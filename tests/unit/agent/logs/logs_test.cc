@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "agent/logs/log_trim.h"
+#include "agent/logs/log_trimmer.h"
 #include "agent/logs/log_upload.h"
 #include "agent/logs/mini_batch_log.h"
 #include "agent/processes/process.h"
@@ -53,6 +54,52 @@ TEST(AgentLogTrim, TheOldestBytesBecomeAHole) {
   close(fd);
 }
 
+TEST(AgentLogTrim, ATrimmerBoundsThoseOfLiveProcesses) {
+  const TempFolder t;
+  const std::string text = Counting(4 * kMiB);
+  const auto log = [&](const std::string& name) {
+    Fd fd(OpenAppend(t.path(name)));
+    EXPECT_EQ(write(fd.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+    std::vector<Fd> logs;
+    logs.push_back(std::move(fd));
+    return logs;
+  };
+  {
+    LogTrimmer trimmer(std::chrono::hours(24));  // what it does, it does at its end
+    trimmer.SetLimit(kMiB);
+    trimmer.Add(0, log("lives.txt"));
+    trimmer.Add(1, log("ended.txt"));
+    trimmer.Forget(1);
+    trimmer.Forget(2);
+  }
+  EXPECT_LE(OnDisk(t.path("lives.txt")), kMiB);
+  EXPECT_TRUE(t.Read("ended.txt") == text);
+}
+
+TEST(AgentLogTrim, ATrimmerLooksAgainAndAgain) {
+  const TempFolder t;
+  LogTrimmer trimmer(milliseconds(1));
+  trimmer.SetLimit(kMiB);
+  std::vector<Fd> logs;
+  logs.emplace_back(OpenAppend(t.path("log.txt")));
+  trimmer.Add(0, std::move(logs));
+  const Fd writing(OpenAppend(t.path("log.txt")));
+  const std::string text = Counting(4 * kMiB);
+  EventLoop loop;
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_EQ(write(writing.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+    const std::function<void()> look = [&] {
+      if (OnDisk(t.path("log.txt")) <= kMiB) return loop.Stop();
+      loop.After(milliseconds(1), look);
+    };
+    look();
+    const EventLoop::TimerId watchdog = loop.After(seconds(60), [&loop] { loop.Stop(); });
+    loop.Run();
+    loop.Cancel(watchdog);
+    EXPECT_LE(OnDisk(t.path("log.txt")), kMiB);
+  }
+}
+
 // A real process that prints without end.
 TEST(AgentLogs, AScriptThatPrintsWithoutEndFillsNoDisk) {
   const TempFolder t;
@@ -73,8 +120,11 @@ TEST(AgentLogs, AScriptThatPrintsWithoutEndFillsNoDisk) {
                                         memory, [](FrameType, std::string_view) { return true; });
     ASSERT_TRUE(process.ok());
     uint64_t printed = 0;
+    const auto trim = [logs = (*process)->Logs()] {
+      for (const Fd& log : logs) TrimLog(log.get(), kMiB);
+    };
     const std::function<void()> look = [&] {
-      (*process)->TrimLogs(kMiB);
+      trim();
       struct stat info {};
       if (stat(path.c_str(), &info) == 0) printed = static_cast<uint64_t>(info.st_size);
       if (printed > kPrinted) return loop.Stop();
@@ -85,7 +135,7 @@ TEST(AgentLogs, AScriptThatPrintsWithoutEndFillsNoDisk) {
     loop.Run();
     loop.Cancel(watchdog);
     (*process)->Kill();
-    (*process)->TrimLogs(kMiB);
+    trim();
     EXPECT_GT(printed, kPrinted);
     EXPECT_LE(OnDisk(path), 2 * kMiB);  // what was written between two looks comes on top
     process->reset();
