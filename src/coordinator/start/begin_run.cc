@@ -124,7 +124,7 @@ Result<Decided> Decide(const CoordinatorConfig& config, const JobLayout& layout,
   std::vector<job::AgainRecord> lost;
   if (AsksForSideFiles(run, state)) {
     starting.Begin("looks for the side files of finished mini-batches", "steps");
-    auto found = ResultsWithoutSideFiles(files, layout.state_folder, state, layout.output_folder,
+    auto found = ResultsWithoutSideFiles(files, *opened.ledger, state, layout.output_folder,
                                          output::StagingNameOf(opened.ledger->run_id()));
     if (!found.ok()) return found.error();
     lost = std::move(*found);

@@ -4,13 +4,11 @@
 #include <memory>
 #include <utility>
 
-#include "ledger/ledger.h"
+#include "coordinator/start/again_records.h"
 #include "output/side_files.h"
 
 namespace parallelrun::coordinator {
 namespace {
-
-constexpr size_t kMostLost = size_t{1} << 16;  // of one record
 
 using AttemptName = std::pair<job::BatchId, std::pair<uint32_t, uint64_t>>;
 
@@ -21,7 +19,7 @@ AttemptName AttemptOf(job::BatchId id, const job::Fence& fence) {
 }  // namespace
 
 Result<std::vector<job::AgainRecord>> ResultsWithoutSideFiles(const Files& files,
-                                                              const std::string& state_folder,
+                                                              const ledger::Ledger& ledger,
                                                               const job::JobState& state,
                                                               const std::string& output_folder,
                                                               const std::string& staging) {
@@ -29,8 +27,7 @@ Result<std::vector<job::AgainRecord>> ResultsWithoutSideFiles(const Files& files
       output::StagedFiles::Open(files, {output_folder, staging, {}, {}});
   if (!staged.ok()) return staged.error();
   std::map<AttemptName, job::SideLine> lines;  // few: of results that came in parts
-  std::map<job::ProcessId, job::AgainRecord> lost;
-  std::vector<job::AgainRecord> records;
+  AgainRecords lost;
   const auto visit = [&](const job::Record& record, const job::Place&,
                          const job::Place&) -> Status {
     if (const auto* const part = std::get_if<job::RowsRecord>(&record)) {
@@ -44,30 +41,16 @@ Result<std::vector<job::AgainRecord>> ResultsWithoutSideFiles(const Files& files
     (void)line->second.RowsIn(result->rows, is_new);
     const Result<job::SideList> list = job::ParseSideList(line->second.line().value_or(""));
     lines.erase(line);
-    if (!state.known(result->id)) return {};
-    const job::MiniBatch now = state.batch(result->id);
     // What cannot be read ends the job in words of its own.
-    const bool counts =
-        now.state == job::MiniBatch::State::kSucceeded && now.fence == result->fence && list.ok();
-    if (!counts) return {};
+    if (!list.ok() || !StillCounts(state, *result)) return {};
     const Result<bool> has = (*staged)->Has(*list);
     if (!has.ok()) return has.error();
-    if (*has) return {};
-    job::AgainRecord& again = lost[{result->node, result->process}];
-    again.node = result->node;
-    again.process = result->process;
-    again.results.push_back({result->id, result->items_succeeded, result->row_count});
-    if (again.results.size() == kMostLost) {
-      records.push_back(std::exchange(again, {again.node, again.process, {}}));
-    }
+    if (!*has) lost.Add(*result);
     return {};
   };
-  const Result<uint64_t> read = ledger::Ledger::Inspect(files, state_folder, visit);
+  const Result<uint64_t> read = ledger.Replay(visit);
   if (!read.ok()) return read.error();
-  for (auto& [process, again] : lost) {
-    if (!again.results.empty()) records.push_back(std::move(again));
-  }
-  return records;
+  return lost.Take();
 }
 
 }  // namespace parallelrun::coordinator

@@ -9,13 +9,14 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "job/job_state.h"
+#include "ledger/ledger.h"
 
 namespace parallelrun::coordinator {
 
-// By process, as records take them. `state` is what the ledger in the state folder says. A file is
-// there where one of its size is in the folder of its attempt, or in its place already.
+// By process, as records take them. `state` is what the ledger says. A file is there where one of
+// its size is in the folder of its attempt, or in its place already.
 Result<std::vector<job::AgainRecord>> ResultsWithoutSideFiles(const Files& files,
-                                                              const std::string& state_folder,
+                                                              const ledger::Ledger& ledger,
                                                               const job::JobState& state,
                                                               const std::string& output_folder,
                                                               const std::string& staging);

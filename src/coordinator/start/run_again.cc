@@ -1,46 +1,27 @@
 #include "coordinator/start/run_again.h"
 
-#include <map>
-#include <utility>
+#include <set>
+
+#include "coordinator/start/again_records.h"
 
 namespace parallelrun::coordinator {
-namespace {
-
-// Of one record, so that it is far below what a record may be.
-constexpr size_t kMostResults = size_t{1} << 16;
-
-}  // namespace
 
 Result<std::vector<job::AgainRecord>> ResultsToRunAgain(const ledger::Ledger& ledger,
                                                         const job::JobState& state) {
-  std::map<job::ProcessId, job::AgainRecord> open;
-  for (const job::ProcessId& process : state.shutdowns().NotClosed()) {
-    open[process] = {process.node, process.number, {}};
-  }
-  std::vector<job::AgainRecord> records;
-  if (open.empty()) return records;
+  const std::vector<job::ProcessId> open = state.shutdowns().NotClosed();
+  if (open.empty()) return std::vector<job::AgainRecord>();
+  const std::set<job::ProcessId> not_closed(open.begin(), open.end());
+  AgainRecords again;
   const auto visit = [&](const job::Record& record, const job::Place&,
                          const job::Place&) -> Status {
     const auto* const result = std::get_if<job::ResultRecord>(&record);
-    if (result == nullptr) return {};
-    const auto found = open.find({result->node, result->process});
-    if (found == open.end() || !state.known(result->id)) return {};
-    const job::MiniBatch now = state.batch(result->id);
-    // Another one may have taken the place of a result that was void before.
-    if (now.state != job::MiniBatch::State::kSucceeded || now.fence != result->fence) return {};
-    job::AgainRecord& again = found->second;
-    again.results.push_back({result->id, result->items_succeeded, result->row_count});
-    if (again.results.size() == kMostResults) {
-      records.push_back(std::exchange(again, {again.node, again.process, {}}));
-    }
+    if (result == nullptr || !not_closed.contains({result->node, result->process})) return {};
+    if (StillCounts(state, *result)) again.Add(*result);
     return {};
   };
   const Result<uint64_t> read = ledger.Replay(visit);
   if (!read.ok()) return read.error();
-  for (auto& [process, again] : open) {
-    if (!again.results.empty()) records.push_back(std::move(again));
-  }
-  return records;
+  return again.Take();
 }
 
 }  // namespace parallelrun::coordinator
