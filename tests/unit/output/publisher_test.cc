@@ -13,6 +13,7 @@
 #include "plan/parquet_footer.h"
 #include "tests/support/fault_files.h"
 #include "tests/support/memory_sink.h"
+#include "tests/unit/output/ledger_of_three.h"
 
 namespace parallelrun::output {
 namespace {
@@ -22,55 +23,20 @@ using nlohmann::json;
 constexpr char kOutput[] = "/out/rows.txt";
 constexpr char kIndex[] = "/out/rows.txt.index.jsonl";
 
-// A job of three mini-batches, planned and settled in the order 2, 0 (1 fails), each of these in
-// two parts.
-class JobOfThree {
+// Settled in the order 2, 0 (1 fails), each of these in two parts.
+class JobOfThree : protected LedgerOfThree {
  public:
   using Parts = std::pair<std::string, std::string>;
 
-  JobOfThree(const Parts& two_rows, const Parts& zero_rows) {
-    ledger_ = Open();
-    job::SettingsRecord settings;
-    settings.generation = 1;
-    EXPECT_TRUE(ledger_->Begin(settings, std::nullopt).ok());
-    Append(settings);
-    job::TabularChunk tabular;
-    tabular.path = "/in/a.csv";
-    for (uint32_t i = 0; i < 3; ++i) tabular.slices.push_back({i * 10ULL, 10, 1});
-    job::PlanChunkRecord chunk;
-    chunk.content = tabular;
-    Append(chunk);
+  JobOfThree(const Parts& two_rows, const Parts& zero_rows) : LedgerOfThree("rows.txt", "") {
     AppendResult(2, {1, 1}, two_rows);
     AppendResult(0, {1, 2}, zero_rows);
-    job::FailedRecord one;
-    one.id = 1;
-    one.fence = {1, 3};
-    one.end = job::AttemptEnd::kFinal;
-    Append(one);
+    Fail(1, {1, 3});
     EXPECT_TRUE(ledger_->Flush().ok());
   }
 
-  std::unique_ptr<ledger::Ledger> Open() {
-    ledger::LedgerOptions options;
-    options.state_folder = "/state";
-    options.output_folder = "/out";
-    options.output_file = "rows.txt";
-    options.nonce = ++nonce_;
-    options.new_run_id = 7;
-    Result<std::unique_ptr<ledger::Ledger>> ledger = ledger::Ledger::Claim(
-        files_, options,
-        [](const job::Record&, const job::Place&, const job::Place&) { return Status(); });
-    EXPECT_TRUE(ledger.ok());
-    return std::move(*ledger);
-  }
-
-  void Append(const job::Record& record) {
-    const auto at = ledger_->Append(record);
-    ASSERT_TRUE(state_.Apply(record, at.record, at.rows).ok());
-  }
-
   FaultFiles& files() { return files_; }
-  void Reopen() { ledger_ = Open(); }
+  using LedgerOfThree::Reopen;
   Result<Publication> PublishToFolder() {
     const std::unique_ptr<Sink> sink = MakeFolderSink(files_, kOutput, ledger_->token_path(), {});
     return PublishOutput(*sink, *ledger_, state_, {});
@@ -80,21 +46,10 @@ class JobOfThree {
     return PublishOutput(sink, *ledger_, state_, options);
   }
 
- protected:
-  FaultFiles files_;
-  uint64_t nonce_ = 0;
-  std::unique_ptr<ledger::Ledger> ledger_;
-  job::JobState state_;
-
  private:
   void AppendResult(job::BatchId id, const job::Fence& fence, const Parts& parts) {
     if (!parts.first.empty()) Append(job::RowsRecord{id, fence, parts.first});
-    job::ResultRecord result;
-    result.id = id;
-    result.fence = fence;
-    result.row_count = id == 2 ? 2 : 1;
-    result.rows = parts.second;
-    Append(result);
+    Succeed(id, fence, id == 2 ? 2 : 1, parts.second);
   }
 };
 

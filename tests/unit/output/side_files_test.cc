@@ -22,6 +22,7 @@
 #include "tests/support/disk_files.h"
 #include "tests/support/fault_files.h"
 #include "tests/support/temp_folder.h"
+#include "tests/unit/output/ledger_of_three.h"
 
 namespace parallelrun::output {
 namespace {
@@ -31,6 +32,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 using Contents = std::map<std::string, std::string>;  // by name
+
+constexpr char kStagedSettings[] = R"({"output":{"sideFiles":"Staged"}})";
 
 std::string DigestOf(const std::string& bytes) {
   Sha256 digest;
@@ -47,7 +50,7 @@ std::vector<json> JsonLines(const std::string& text) {
 
 // A job that stages side files: mini-batch 0 has left two and a row, 1 has failed, 2 has left a
 // row.
-class StagedJob {
+class StagedJob : protected LedgerOfThree {
  public:
   struct Rows {
     std::string zero = "zero\n";
@@ -55,31 +58,17 @@ class StagedJob {
   };
 
   explicit StagedJob(bool list_alone) : StagedJob(list_alone, list_alone ? Rows{"", ""} : Rows()) {}
-  StagedJob(bool list_alone, const Rows& rows) : list_alone_(list_alone) {
-    ledger_ = Open();
-    job::SettingsRecord settings;
-    settings.generation = 1;
-    settings.plan_settings = R"({"output":{"sideFiles":"Staged"}})";
-    EXPECT_TRUE(ledger_->Begin(settings, std::nullopt).ok());
-    Append(settings);
-    job::TabularChunk table;
-    table.path = "/in/a.csv";
-    table.slices = {{0, 10, 1}, {10, 10, 1}, {20, 10, 1}};
-    job::PlanChunkRecord chunk;
-    chunk.content = table;
-    Append(chunk);
+  StagedJob(bool list_alone, const Rows& rows)
+      : LedgerOfThree(list_alone ? "_files.jsonl" : "rows.txt", kStagedSettings),
+        list_alone_(list_alone) {
     Append(job::PlanEndRecord{3, 3});
-    Succeed(2, "{}\n" + rows.two);
+    Succeed(2, {1, 11}, 1, "{}\n" + rows.two);
     for (const auto& [name, bytes] : FilesOfZero())
       files_.Put(Staged("process000-1f/7/" + name), bytes);
     const std::string zero = ListOfFiles() + "\n" + rows.zero;
     Append(job::RowsRecord{0, {1, 9}, std::string_view(zero).substr(0, 30)});  // within the list
-    Succeed(0, zero.substr(30));
-    job::FailedRecord one;
-    one.id = 1;
-    one.fence = {1, 3};
-    one.end = job::AttemptEnd::kFinal;
-    Append(one);
+    Succeed(0, {1, 9}, 1, zero.substr(30));
+    Fail(1, {1, 3});
     EXPECT_TRUE(ledger_->Flush().ok());
     // An attempt that counts nowhere.
     files_.Put(Staged("process001-2e/4/a.txt"), "of nobody");
@@ -91,11 +80,12 @@ class StagedJob {
   std::string Staged(const std::string& name) const {
     return "/out/" + StagingNameOf(7) + "/" + name;
   }
-  void Reopen() { ledger_ = Open(); }
+  using LedgerOfThree::files_;
+  using LedgerOfThree::Reopen;
   void MayReplace() {
     job::SettingsRecord settings;
     settings.generation = 1;
-    settings.plan_settings = R"({"output":{"sideFiles":"Staged"}})";
+    settings.plan_settings = kStagedSettings;
     settings.may_replace = true;
     Append(settings);
   }
@@ -124,35 +114,9 @@ class StagedJob {
     return !files_.Has("/out/a.txt") && !files_.Has("/out/models/deep/b.txt");
   }
 
-  FaultFiles files_;
   Status newest_;
 
  private:
-  std::unique_ptr<ledger::Ledger> Open() {
-    ledger::LedgerOptions options;
-    options.state_folder = "/state";
-    options.output_folder = "/out";
-    options.output_file = list_alone_ ? "_files.jsonl" : "rows.txt";
-    options.nonce = ++nonce_;
-    options.new_run_id = 7;
-    Result<std::unique_ptr<ledger::Ledger>> ledger = ledger::Ledger::Claim(
-        files_, options,
-        [](const job::Record&, const job::Place&, const job::Place&) { return Status(); });
-    EXPECT_TRUE(ledger.ok());
-    return std::move(*ledger);
-  }
-  void Append(const job::Record& record) {
-    const auto at = ledger_->Append(record);
-    ASSERT_TRUE(state_.Apply(record, at.record, at.rows).ok());
-  }
-  void Succeed(job::BatchId id, const std::string& rows) {
-    job::ResultRecord result;
-    result.id = id;
-    result.fence = {1, 9 + id};
-    result.row_count = 1;
-    result.rows = rows;
-    Append(result);
-  }
   static std::string ListOfFiles() {
     std::string files;
     for (const auto& [name, bytes] : FilesOfZero()) {
@@ -163,9 +127,6 @@ class StagedJob {
   }
 
   const bool list_alone_;
-  uint64_t nonce_ = 0;
-  std::unique_ptr<ledger::Ledger> ledger_;
-  job::JobState state_;
 };
 
 TEST(StagedPublisher, FilesOfAttemptsThatCountAreInTheirPlacesAndInTheIndex) {

@@ -13,8 +13,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Names = std::vector<std::string>;
 
-// "NAME METADATA" of each line, or what is wrong with it.
-Names Read(const PlanManifest& manifest, const Names& lines) {
+// What `tell` makes of each entry, or what is wrong with its line.
+template <typename Tell>
+Names ReadLines(const PlanManifest& manifest, const Names& lines, const Tell& tell) {
   ManifestLines read(manifest);
   std::vector<std::string> said;
   for (const std::string& line : lines) {
@@ -22,10 +23,17 @@ Names Read(const PlanManifest& manifest, const Names& lines) {
     if (!entry.ok()) {
       said.push_back(entry.error().message);
     } else if (*entry) {
-      said.push_back(std::string((*entry)->name) + " " + std::string((*entry)->metadata));
+      said.push_back(tell(**entry));
     }
   }
   return said;
+}
+
+// "NAME METADATA"
+Names Read(const PlanManifest& manifest, const Names& lines) {
+  return ReadLines(manifest, lines, [](const auto& entry) {
+    return std::string(entry.name) + " " + std::string(entry.metadata);
+  });
 }
 
 const PlanManifest kCsvManifest{"/list.csv", api::ManifestFormat::kCsv, "path"};
@@ -74,21 +82,12 @@ TEST(ManifestLinesTest, ObjectsStayAsTheyAreWritten) {
   EXPECT_THAT(Read(kObjects, {R"({"path": "a\u0000b"})"}), ElementsAre(HasSubstr("a NUL byte")));
 }
 
-// "SIZE ETAG" of each line behind a header, or what is wrong with it; "-": nothing.
+// "SIZE ETAG"; "-": nothing.
 Names ReadPins(const PlanManifest& manifest, const Names& lines) {
-  ManifestLines read(manifest);
-  std::vector<std::string> said;
-  for (const std::string& line : lines) {
-    const auto entry = read.Read(line);
-    if (!entry.ok()) {
-      said.push_back(entry.error().message);
-    } else if (*entry) {
-      const store::Pin& pin = (*entry)->pin;
-      said.push_back((pin.size ? std::to_string(*pin.size) : "-") + " " +
-                     (pin.etag.empty() ? "-" : pin.etag));
-    }
-  }
-  return said;
+  return ReadLines(manifest, lines, [](const auto& entry) {
+    const store::Pin& pin = entry.pin;
+    return (pin.size ? std::to_string(*pin.size) : "-") + " " + (pin.etag.empty() ? "-" : pin.etag);
+  });
 }
 
 TEST(ManifestLinesTest, ColumnsSayWhatAFileIs) {

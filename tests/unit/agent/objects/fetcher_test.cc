@@ -166,11 +166,42 @@ class ObjectFetcherTest : public ::testing::Test {
     return ended_.try_emplace(key, Error{Code::kTimeout, "nothing came of it"}).first->second;
   }
 
+  // Until it is so, as another thread will see to.
+  static void Yield(const std::function<bool()>& until) {
+    const auto end = std::chrono::steady_clock::now() + kLong;
+    while (!until() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  }
+  // Wants 1 to `count` of a store that is known to throttle. What reads of it comes back once it is
+  // open_.
+  void WantWhereItThrottles(Key count) {
+    unseen_ = 10;
+    throttled_ = 1;
+    on_read_ = [this](uint64_t) {
+      const int now = ++reading_;
+      for (int before = most_; before < now && !most_.compare_exchange_weak(before, now);) continue;
+      Yield([this] { return open_.load(); });
+      --reading_;
+      return Status();
+    };
+    Begin(kRoom);
+    Put("0", 10);
+    Want(100, "0");
+    ASSERT_TRUE(Await(100).ok());
+    open_ = false;
+    for (Key key = 1; key <= count; ++key) {
+      Put(std::to_string(key), 10);
+      Want(key, std::to_string(key));
+    }
+  }
+
   EventLoop loop_;
   std::shared_ptr<FaultFiles> disk_ = std::make_shared<FaultFiles>();
   std::shared_ptr<MemoryObjects> objects_ = std::make_shared<MemoryObjects>();
   std::atomic<uint64_t> throttled_ = 0;  // answers of objects that need no look
   OnRead on_read_;  // of objects that need no look; from before Begin on, on any thread
+  std::atomic<bool> open_ = true;
+  std::atomic<int> reading_ = 0;  // now, and at most so far
+  std::atomic<int> most_ = 0;
   std::unique_ptr<ObjectFetcher> fetcher_;
   std::atomic<bool> gone_ = false;  // the store
   uint64_t unseen_ = 0;             // the size of all objects, which need no look; 0: each does
@@ -222,10 +253,7 @@ TEST_F(ObjectFetcherTest, AStoreThatWentAwayIsToldUntilItAnswers) {
   Begin(kRoom);
   EXPECT_EQ(fetcher_->WaitsFor(), "");
   Want(1, "a");
-  const auto until = std::chrono::steady_clock::now() + kLong;
-  while (fetcher_->WaitsFor().empty() && std::chrono::steady_clock::now() < until) {
-    std::this_thread::yield();
-  }
+  Yield([this] { return !fetcher_->WaitsFor().empty(); });
   EXPECT_THAT(fetcher_->WaitsFor(),
               testing::AllOf(HasSubstr("the store memory://bucket has given nothing since "),
                              HasSubstr("; its last answer: memory://bucket: connection refused")));
@@ -295,10 +323,7 @@ TEST_F(ObjectFetcherTest, WithoutAUrlThatCountsAMiniBatchEndsAndWithOneItWaits) 
   some.urls = {"https://s3/bucket/a?X-Amz-Signature=1"};
   fetcher_->TakeUrls(2, some);
   Want(2, "a");
-  const auto until = std::chrono::steady_clock::now() + kLong;
-  while (fetcher_->WaitsFor().empty() && std::chrono::steady_clock::now() < until) {
-    std::this_thread::yield();
-  }
+  Yield([this] { return !fetcher_->WaitsFor().empty(); });
   EXPECT_THAT(fetcher_->WaitsFor(), testing::Not(HasSubstr("X-Amz-")));
   EXPECT_FALSE(ended_.contains(2)) << "a store that is away is asked again";
   gone_ = false;
@@ -431,58 +456,17 @@ TEST_F(ObjectFetcherTest, TheRangesOfALargeObjectAreReadAtOnce) {
 // 16 are read at once else.
 TEST_F(ObjectFetcherTest, OfAStoreThatThrottlesHalfAsManyAreReadAtOnce) {
   constexpr int kHalf = 8;
-  unseen_ = 10;
-  throttled_ = 1;
-  std::atomic<bool> open = true;
-  std::atomic<int> reading = 0;
-  std::atomic<int> most = 0;
-  on_read_ = [&](uint64_t) {
-    const int now = ++reading;
-    for (int before = most; before < now && !most.compare_exchange_weak(before, now);) continue;
-    const auto until = std::chrono::steady_clock::now() + kLong;
-    while (!open && std::chrono::steady_clock::now() < until) std::this_thread::yield();
-    --reading;
-    return Status();
-  };
-  Begin(kRoom);
-  Put("0", 10);
-  Want(100, "0");
-  ASSERT_TRUE(Await(100).ok());
-  open = false;
-  for (Key key = 1; key <= 20; ++key) {
-    Put(std::to_string(key), 10);
-    Want(key, std::to_string(key));
-  }
-  const auto until = std::chrono::steady_clock::now() + kLong;
-  while (most < kHalf && std::chrono::steady_clock::now() < until) std::this_thread::yield();
-  open = true;
+  WantWhereItThrottles(20);
+  Yield([this] { return most_ >= kHalf; });
+  open_ = true;
   for (Key key = 1; key <= 20; ++key) EXPECT_TRUE(Await(key).ok()) << key;
-  EXPECT_EQ(most, kHalf);
+  EXPECT_EQ(most_, kHalf);
 }
 
 // One figure for all would be used up by what hangs.
 TEST_F(ObjectFetcherTest, AStoreThatThrottlesHoldsUpNothingOfAnother) {
-  unseen_ = 10;
-  throttled_ = 1;
-  std::atomic<bool> open = true;
-  std::atomic<int> reading = 0;
-  on_read_ = [&](uint64_t) {
-    ++reading;
-    const auto until = std::chrono::steady_clock::now() + kLong;
-    while (!open && std::chrono::steady_clock::now() < until) std::this_thread::yield();
-    return Status();
-  };
-  Begin(kRoom);
-  Put("0", 10);
-  Want(100, "0");
-  ASSERT_TRUE(Await(100).ok());
-  open = false;
-  for (Key key = 1; key <= 40; ++key) {
-    Put(std::to_string(key), 10);
-    Want(key, std::to_string(key));
-  }
-  const auto until = std::chrono::steady_clock::now() + kLong;
-  while (reading < 1 + 8 && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+  WantWhereItThrottles(40);
+  Yield([this] { return reading_ >= 8; });
   const auto of_other = objects_->Open("memory://other");
   for (Key key = 41; key <= 60; ++key) {
     const std::string name = std::to_string(key);
@@ -492,8 +476,8 @@ TEST_F(ObjectFetcherTest, AStoreThatThrottlesHoldsUpNothingOfAnother) {
     fetcher_->Want(key, WorkOf(name, version, "other"));
   }
   for (Key key = 41; key <= 60; ++key) EXPECT_TRUE(Await(key).ok()) << key;
-  EXPECT_EQ(reading, 1 + 8) << "of the first store, as many as it allows";
-  open = true;
+  EXPECT_EQ(reading_, 8) << "of the first store, as many as it allows";
+  open_ = true;
   for (Key key = 1; key <= 40; ++key) EXPECT_TRUE(Await(key).ok()) << key;
 }
 

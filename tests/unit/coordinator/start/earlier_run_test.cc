@@ -66,6 +66,20 @@ job::JobState StateOf(Left left) {
   return state;
 }
 
+// Of a run that stages side files, and has published nothing yet.
+constexpr char kStagedPlan[] = R"({"output":{"sideFiles":"Staged"}})";
+job::JobState SucceededStaged() {
+  job::JobState state = StateOf(Left::kBegun);
+  job::SettingsRecord settings;
+  settings.generation = 4;
+  settings.resource_uid = "before";
+  settings.plan_settings = kStagedPlan;
+  settings.job = kJob;
+  EXPECT_TRUE(state.Apply(settings, {}, {}).ok());
+  EXPECT_TRUE(state.Apply(job::VerdictRecord{job::Outcome::kSucceeded, 1, "R", "m"}, {}, {}).ok());
+  return state;
+}
+
 NewRun Asking(api::IfExists if_exists, bool output_there = false) {
   NewRun run;
   run.if_exists = if_exists;
@@ -196,18 +210,10 @@ TEST(EarlierRun, AnOutputThatIsGoneIsPublishedAgain) {
 
 // They are in no ledger, so that only another run() brings them back.
 TEST(EarlierRun, MiniBatchesWhoseStagedSideFilesAreGoneAreRunAgain) {
-  job::JobState state = StateOf(Left::kBegun);
-  job::SettingsRecord settings;
-  settings.generation = 4;
-  settings.resource_uid = "before";
-  const std::string plan = R"({"output":{"sideFiles":"Staged"}})";
-  settings.plan_settings = plan;
-  settings.job = kJob;
-  EXPECT_FALSE(AsksForSideFiles(Asking(api::IfExists::kResume), state));
-  ASSERT_TRUE(state.Apply(settings, {}, {}).ok());
-  ASSERT_TRUE(state.Apply(job::VerdictRecord{job::Outcome::kSucceeded, 1, "R", "m"}, {}, {}).ok());
   NewRun run = Asking(api::IfExists::kResume);
-  run.plan_settings = plan;
+  EXPECT_FALSE(AsksForSideFiles(run, StateOf(Left::kBegun)));
+  job::JobState state = SucceededStaged();
+  run.plan_settings = kStagedPlan;
   EXPECT_TRUE(AsksForSideFiles(run, state));
   EXPECT_FALSE(AsksForSideFiles(Asking(api::IfExists::kOverwrite), state));
   EXPECT_FALSE(DecideStart(run, state)->continues) << "it is to be published, no more";
@@ -223,19 +229,11 @@ TEST(EarlierRun, MiniBatchesWhoseStagedSideFilesAreGoneAreRunAgain) {
 
 // With SummaryOnly it is the list of side files, and something of the run lies in its folder.
 TEST(EarlierRun, AListOfSideFilesIsPublishedAgain) {
-  job::JobState state = StateOf(Left::kBegun);
-  job::SettingsRecord settings;
-  settings.generation = 4;
-  settings.resource_uid = "before";
-  const std::string plan = R"({"output":{"sideFiles":"Staged"}})";
-  settings.plan_settings = plan;
-  settings.job = kJob;
-  ASSERT_TRUE(state.Apply(settings, {}, {}).ok());
-  ASSERT_TRUE(state.Apply(job::VerdictRecord{job::Outcome::kSucceeded, 1, "R", "m"}, {}, {}).ok());
+  job::JobState state = SucceededStaged();
   ASSERT_TRUE(state.Apply(job::PublishedRecord{"/out/_files.jsonl", 1, 1, {}}, {}, {}).ok());
   NewRun run = Asking(api::IfExists::kResume, true);
   run.output_path.clear();
-  run.plan_settings = plan;
+  run.plan_settings = kStagedPlan;
   EXPECT_TRUE(AsksForDamage(run, state));
   EXPECT_FALSE(DecideStart(run, state)->write_settings);
   run.output_damage = "is not there";
