@@ -94,6 +94,12 @@ void KeepEnded(Draft& draft);  // Complete or Failed: leave nothing running; TTL
 // coordinators count: one that cannot publish the output is not started for ever.
 void CountEnds(Draft& draft, bool running);
 
+// Another job that is to have the output before this one; nullptr: there is none. While this one
+// has no pods.
+const Rival* WhoHasTheOutput(const Draft& draft);
+// "job default/other publishes to the same output (volume out, path scores) and is not over".
+std::string OutputTakenBy(const Draft& draft, const Rival& rival);
+
 // start.cc: what pods need. False: no pod may be made yet.
 bool PrepareStart(Draft& draft);
 bool PrepareCode(Draft& draft);

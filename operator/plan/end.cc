@@ -136,6 +136,19 @@ void JudgeRestarts(Draft& draft) {
   }
 }
 
+// Of a job that would rather not be than wait: it has no pods yet, and gets none. One that stands
+// still asks for nothing.
+void JudgeOutput(Draft& draft) {
+  if (draft.spec.on_output_taken != api::OnOutputTaken::kFail) return;
+  if (draft.status.start_time || draft.suspend || draft.finalizing) return;
+  const Rival* const rival = WhoHasTheOutput(draft);
+  if (rival == nullptr) return;
+  Fail(draft, "OutputTaken",
+       OutputTakenBy(draft, *rival) +
+           ", and onOutputTaken is Fail: delete one of them, or give this one another output.path; "
+           "without onOutputTaken, one that is created anew waits for the end of the other");
+}
+
 void Complete(Draft& draft) {
   const int64_t failed = draft.report ? draft.report->failed : 0;
   std::string message = draft.verdict->message;
@@ -245,6 +258,7 @@ void JudgeJob(Draft& draft) {
   }
   JudgeDeadlines(draft);
   if (!draft.status.Is("FailureTarget")) JudgeRestarts(draft);
+  if (!draft.status.Is("FailureTarget")) JudgeOutput(draft);
 }
 
 void EndFailed(Draft& draft) {

@@ -175,19 +175,13 @@ std::string AfterTheOther(api::IfExists if_exists) {
 
 // Two runs that publish to one file: one result would be lost.
 void CheckOutput(Draft& draft) {
-  for (const Rival& rival : draft.seen.rivals) {
-    if (!GoesFirst(draft, rival)) continue;
-    const api::Output& output = draft.spec.output;
-    draft.obstacles.push_back(
-        {kOutputTaken, "OutputTaken",
-         fmt::format("job {}/{} publishes to the same output ({} {}, path {}) and is not over: "
-                     "{}",
-                     rival.name_space, rival.name, output.store.empty() ? "volume" : "store",
-                     output.store.empty() ? output.to.volume : output.store, output.to.path,
-                     AfterTheOther(output.if_exists)),
-         false, false});
-    return draft.WakeIn(seconds(5));
-  }
+  const Rival* const rival = WhoHasTheOutput(draft);
+  if (rival == nullptr) return;
+  draft.obstacles.push_back(
+      {kOutputTaken, "OutputTaken",
+       OutputTakenBy(draft, *rival) + ": " + AfterTheOther(draft.spec.output.if_exists), false,
+       false});
+  draft.WakeIn(seconds(5));
 }
 
 // Its digest is needed next.
@@ -219,6 +213,20 @@ bool Blocked(const Draft& draft) {
 }
 
 }  // namespace
+
+const Rival* WhoHasTheOutput(const Draft& draft) {
+  const auto& rivals = draft.seen.rivals;
+  const auto found = std::find_if(rivals.begin(), rivals.end(),
+                                  [&draft](const Rival& rival) { return GoesFirst(draft, rival); });
+  return found == rivals.end() ? nullptr : &*found;
+}
+
+std::string OutputTakenBy(const Draft& draft, const Rival& rival) {
+  const api::Output& output = draft.spec.output;
+  return fmt::format("job {}/{} publishes to the same output ({} {}, path {}) and is not over",
+                     rival.name_space, rival.name, output.store.empty() ? "volume" : "store",
+                     output.store.empty() ? output.to.volume : output.store, output.to.path);
+}
 
 bool PrepareStart(Draft& draft) {
   CheckPullSecrets(draft);

@@ -155,4 +155,11 @@ const Words<Disruption>& EnumWords() {
   return words;
 }
 
+template <>
+const Words<OnOutputTaken>& EnumWords() {
+  static const Words<OnOutputTaken> words = {{"Wait", OnOutputTaken::kWait},
+                                             {"Fail", OnOutputTaken::kFail}};
+  return words;
+}
+
 }  // namespace parallelrun::api

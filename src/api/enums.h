@@ -53,6 +53,8 @@ template <>
 const std::vector<std::pair<std::string_view, Profiling>>& EnumWords();
 template <>
 const std::vector<std::pair<std::string_view, Disruption>>& EnumWords();
+template <>
+const std::vector<std::pair<std::string_view, OnOutputTaken>>& EnumWords();
 
 template <typename E>
 std::string_view EnumWord(E value) {

@@ -24,6 +24,7 @@ enum class ShortReturn { kKeep, kFail };
 enum class LoggingLevel { kWarning, kInfo, kDebug };
 enum class Profiling { kNone, kCProfile, kProfile };
 enum class Disruption { kAllow, kAvoid };
+enum class OnOutputTaken { kWait, kFail };
 
 struct JobMetadata {
   std::string name;
@@ -127,6 +128,7 @@ struct JobSpec {
   std::optional<int32_t> node_restart_limit;  // none: see NodeRestartLimit in defaults.h
   bool cancel = false;
   bool suspend = false;
+  OnOutputTaken on_output_taken = OnOutputTaken::kWait;
   std::optional<Duration> active_deadline;
   std::optional<Duration> ttl_after_finished;
   bool delete_after_finished = false;

@@ -28,10 +28,11 @@ constexpr Entry kWhatNodesWaitFor[] = {
      "Give that ConfigMap its old content again, and delete the copy that the message names."},
     {"OutputTaken", kObstacle,
      "Another job writes the same output and is not over. One that has begun goes first, also "
-     "while it is suspended; else the older one.",
+     "while it is suspended; else the older one. With `onOutputTaken: Fail` this job has failed "
+     "for it.",
      "Wait: this job starts within 5 seconds of the end of the other, and with `output.ifExists: "
      "Fail` it fails if that one has left an output. Or delete that job, or give one of them "
-     "another `output.path`."},
+     "another `output.path`. One that has failed is deleted and created anew."},
     {"OldPods", kObstacle, "Pods of a deleted job of the same name are still ending.",
      "Nothing. The job starts when they are gone."},
     {"ImagePullBackOff", kObstacle, "The image cannot be pulled.",

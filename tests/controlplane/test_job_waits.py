@@ -399,6 +399,19 @@ def test_another_job_has_the_output(world):
     world.until(lambda: len(world.nodes("second")) == 2, 20)
 
 
+def test_a_job_that_would_rather_fail_than_wait_for_an_output(world):
+    shared = {"volume": "out", "path": "shared"}
+    world.kubelet.work.may_finish.clear()
+    world.submit(output=shared)
+    world.until(lambda: len(world.nodes("digits")) == 2)
+    world.submit(name="second", output=shared, onOutputTaken="Fail")
+    failed = world.until_condition("Failed", "True", "OutputTaken", "second", within=SOON)
+    assert f"job {world.namespace}/digits publishes" in failed["message"]
+    assert "onOutputTaken is Fail" in failed["message"]
+    assert world.pods("second") == []
+    assert len(world.nodes("digits")) == 2, "the other goes on"
+
+
 def test_the_label_of_a_queue_that_nobody_admits_from(world):
     label = "kueue.x-k8s.io/queue-name"
     world.code()

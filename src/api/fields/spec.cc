@@ -306,6 +306,11 @@ FieldList LifeCycle() {
           .ServerFills()
           .Changes(Change::kAnyTime)
           .In(kOperator),
+      Of("onOutputTaken", &JobSpec::on_output_taken, WordsOf<OnOutputTaken>(),
+         "What the job does while another one that is not over publishes to its output: Wait for "
+         "the end of that one, or Fail at once; Wait if not given.")
+          .UnlessInitial()
+          .In(kOperator),
       Of("activeDeadlineSeconds", &JobSpec::active_deadline, Whole(1),
          "The job fails when it has been active for so long; time suspended does not count.")
           .Changes(Change::kAnyTime)

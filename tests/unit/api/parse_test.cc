@@ -139,6 +139,7 @@ spec:
   resources: {requests: {cpu: 500m, memory: 1e9}}
   sharedMemory: 2Gi
   disruption: Avoid
+  onOutputTaken: Fail
   podTemplate: {metadata: {labels: {x: "y"}}, spec: {tolerations: [{key: k}]}}
   coordinator:
     {resources: {requests: {cpu: 1}}, podTemplate: {spec: {nodeSelector: {a: b}}}, restartLimit: 9}

@@ -137,6 +137,49 @@ TEST(OperatorPlan, WhatWillComeOfAJobThatWaitsForAnOutputIsToldAtOnce) {
   }
 }
 
+TEST(OperatorPlan, AJobThatWouldRatherFailDoesNotWaitForAnOutput) {
+  PlanWorld world;
+  world.spec()["onOutputTaken"] = "Fail";
+  world.rivals = {RivalThat(true, "2026-11-21T09:30:00Z")};
+  world.Turn();
+  EXPECT_EQ(world.Live(), 0);
+  ASSERT_TRUE(world.Status().Is("Failed"));
+  EXPECT_EQ(world.Reason("Failed"), "OutputTaken");
+  EXPECT_THAT(world.Message("Failed"),
+              HasSubstr("job default/other publishes to the same output (volume out, path "));
+  EXPECT_THAT(world.Message("Failed"), HasSubstr("onOutputTaken is Fail"));
+  EXPECT_EQ(world.Told("Failed"), 1);
+  world.rivals.clear();
+  world.TurnIn(seconds(5));
+  EXPECT_EQ(world.Live(), 0) << "what has failed stays failed";
+}
+
+TEST(OperatorPlan, AJobThatWouldRatherFailStartsWhereTheOutputIsItsOwn) {
+  const Rival older = RivalThat(false, "2026-11-21T08:00:00Z");
+  const Rival younger = RivalThat(false, "2026-11-21T09:30:00Z");
+  {
+    PlanWorld world;
+    world.spec()["onOutputTaken"] = "Fail";
+    world.rivals = {younger};
+    world.Turn();
+    EXPECT_EQ(world.Live(), 3);
+    world.rivals = {RivalThat(true, "2026-11-21T08:00:00Z")};
+    world.TurnIn(seconds(1));
+    EXPECT_EQ(world.Live(), 3) << "it has begun";
+    EXPECT_FALSE(world.Status().Is("FailureTarget"));
+  }
+  PlanWorld held;
+  held.spec()["onOutputTaken"] = "Fail";
+  held.spec()["suspend"] = true;
+  held.rivals = {older};
+  held.Turn();
+  EXPECT_FALSE(held.Status().Is("FailureTarget")) << "it asks for nothing yet";
+  held.rivals.clear();
+  held.spec()["suspend"] = false;
+  held.TurnIn(seconds(1));
+  EXPECT_EQ(held.Live(), 3);
+}
+
 TEST(OperatorPlan, AJobDoesNotWaitForOneThatComesAfterIt) {
   for (const Rival& rival :
        {RivalThat(false, "2026-11-21T09:30:00Z"), RivalThat(false, "2026-11-21T08:00:00Z", true)}) {
