@@ -70,10 +70,12 @@ std::optional<Report> ParseReport(const json& in) {
     if (out.nodes.size() == kMostNodes) break;
     const auto index = static_cast<int32_t>(Count(node, "index"));
     const bool registered = lenient::Boolean(node, "registered");
-    out.nodes.push_back({index, registered, lenient::Boolean(node, "silent"), Count(node, "pod")});
+    out.nodes.push_back({index, registered, lenient::Boolean(node, "silent"), Count(node, "pod"),
+                         lenient::Boolean(node, "gaveUp"), Count(node, "processes"),
+                         Count(node, "held")});
     if (!registered) continue;
     out.registered.push_back(index);
-    if (Count(node, "held") > 0) out.working.push_back(index);
+    if (out.nodes.back().held > 0) out.working.push_back(index);
   }
   ReadErrors(in, out);
   if (const json& verdict = At(in, "verdict"); verdict.is_object()) {

@@ -22,8 +22,11 @@ struct ReportVerdict {
 struct ReportNode {
   int32_t index = 0;
   bool registered = false;
-  bool silent = false;  // it said nothing for a lease, and nobody has told of its end
-  int64_t pod = 0;      // the incarnation of its newest pod that has come; 0: not told
+  bool silent = false;   // it said nothing for a lease, and nobody has told of its end
+  int64_t pod = 0;       // the incarnation of its newest pod that has come; 0: not told
+  bool gave_up = false;  // of init()
+  int64_t processes = 0;
+  int64_t held = 0;  // mini-batches
 };
 
 struct Report {

@@ -54,6 +54,7 @@ struct Draft {
   std::optional<CoordinatorVerdict> verdict;
   bool finalizing = false;  // every mini-batch is settled
   bool suspend = false;     // the job is to stand still
+  int32_t unneeded = 0;     // nodes that have no pod, since nothing is left for them
   std::vector<Obstacle> obstacles;
 
   // No status was ever written: the job most likely has nothing yet, so its objects are created

@@ -172,6 +172,33 @@ int64_t KeepCoordinator(Draft& draft, Creates& creates) {
   return next;
 }
 
+// Whether no other node can come to do anything: all that is left runs, and where the nodes are
+// that have come, all of it could run once more, be it tried again, a second time or for a node
+// that is lost. A mini-batch that is split may want more of them.
+bool OthersSuffice(const Draft& draft) {
+  const PodDigest* const coordinator = draft.groups.coordinator.Live();
+  const CoordinatorView& view = draft.seen.coordinator;
+  if (coordinator == nullptr || !view.report || view.pod_uid != coordinator->uid) return false;
+  const Report& report = *view.report;
+  const bool at_the_tail = report.state == "Running" && report.listing_done && report.pending == 0;
+  if (!at_the_tail || report.running == 0 || draft.spec.isolate_failures) return false;
+  int64_t free = 0;
+  for (const ReportNode& node : report.nodes) {
+    const auto group = draft.groups.nodes.find(node.index);
+    const PodDigest* const live =
+        group == draft.groups.nodes.end() ? nullptr : group->second.Live();
+    const bool can_work = node.registered && !node.gave_up && node.index < draft.spec.node_count &&
+                          live != nullptr && live->ready;
+    if (can_work) free += std::max<int64_t>(0, node.processes - node.held);
+  }
+  return free >= report.running;
+}
+
+// One that is on a host stays: it may be at init(), and nobody knows whether shutdown() is owed.
+bool IsOnAHost(const PodDigest* live) {
+  return live != nullptr && (live->phase != PodPhase::kPending || !live->node_name.empty());
+}
+
 void KeepNode(Draft& draft, int32_t index, Creates& creates) {
   static const PodGroup kNone;
   const auto found = draft.groups.nodes.find(index);
@@ -231,8 +258,19 @@ void RetireNode(Draft& draft, const PodDigest& pod) {
 
 void KeepNodes(Draft& draft, Creates& creates) {
   const int32_t count = draft.spec.node_count;
-  for (int32_t index = 0; index < count; ++index) KeepNode(draft, index, creates);
   const auto& nodes = draft.groups.nodes;
+  const bool suffice = OthersSuffice(draft);
+  for (int32_t index = 0; index < count; ++index) {
+    const auto group = nodes.find(index);
+    const PodDigest* const live = group == nodes.end() ? nullptr : group->second.Live();
+    if (!suffice || IsOnAHost(live)) {
+      KeepNode(draft, index, creates);
+      continue;
+    }
+    // An autoscaler would bring up a host for it.
+    if (live != nullptr) draft.DeletePod(*live, "no mini-batch is left for it");
+    ++draft.unneeded;
+  }
   for (auto above = nodes.lower_bound(count); above != nodes.end(); ++above) {
     for (const PodDigest* pod : above->second.pods) {
       if (pod->Live()) RetireNode(draft, *pod);

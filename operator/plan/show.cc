@@ -176,7 +176,8 @@ void ShowNodesReady(Draft& draft) {
   const JobStatus& status = draft.status;
   const Obstacle* const worst = draft.obstacles.empty() ? nullptr : &draft.obstacles.front();
   const PodDigest* const coordinator = draft.groups.coordinator.Live();
-  const bool all = coordinator != nullptr && status.nodes.ready >= status.nodes.desired;
+  const int32_t needed = status.nodes.desired - draft.unneeded;
+  const bool all = coordinator != nullptr && status.nodes.ready >= needed;
   std::string counts = fmt::format("{} of {} ready", status.nodes.ready,
                                    CountOf(status.nodes.desired, "node", "is", "are"));
   if (draft.report) {
@@ -185,7 +186,11 @@ void ShowNodesReady(Draft& draft) {
       if (!waits.empty()) counts += "; " + waits;
     }
   }
-  const bool made = coordinator != nullptr && status.replicas >= status.nodes.desired;
+  if (draft.unneeded > 0) {
+    counts += fmt::format("; {} not made: all that is left is running, and the others have room",
+                          CountOf(draft.unneeded, "node", "is", "are"));
+  }
+  const bool made = coordinator != nullptr && status.replicas >= needed;
   if (worst != nullptr && (!all || worst->rank >= 20)) {
     std::string message = worst->message;
     if (draft.obstacles.size() > 1) {

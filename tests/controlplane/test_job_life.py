@@ -31,6 +31,20 @@ def children(world, uid):
     return found
 
 
+def test_a_node_that_nothing_is_left_for_gets_no_host(world):
+    """Nobody schedules node 1, and node 0 has but the last mini-batch to do."""
+    index = "parallelrun.dev/node"
+    world.kubelet.hold = lambda pod: pod["metadata"]["labels"].get(index) == "1"
+    world.kubelet.work.up_to = 19
+    world.submit()
+    ready = world.until_condition("NodesReady", "True", "AllReady", within=30)
+    assert "1 of 2 nodes are ready; 1 node is not made" in ready["message"]
+    assert [pod["metadata"]["labels"][index] for pod in world.nodes()] == ["0"]
+    world.kubelet.work.up_to = None
+    finish(world)
+    assert world.status()["progress"]["miniBatches"]["succeeded"] == 20
+
+
 # -- suspend ---------------------------------------------------------------------------------------
 
 

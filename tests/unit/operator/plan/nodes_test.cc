@@ -40,6 +40,83 @@ TEST(OperatorPlanNodes, AFailedNodeIsReplacedUnderANewNameWithBackOff) {
   EXPECT_EQ(world.Status().nodes.restarts, 2);
 }
 
+json AtTheTail(int running, int pending, const json& nodes) {
+  json progress = PlanWorld::Progress("Running", 100 - running - pending, 0, 100);
+  progress["miniBatches"]["running"] = running;
+  progress["miniBatches"]["pending"] = pending;
+  progress["nodes"] = nodes;
+  return progress;
+}
+
+json NodeWithProcesses(int index, int processes, int held) {
+  return {{"index", index}, {"registered", true}, {"processes", processes}, {"held", held}};
+}
+
+// Of a job whose node 1 nobody has given a host yet.
+PlanWorld WithoutAHostForOne() {
+  PlanWorld world;
+  world.Turn();
+  world.Start(world.Pod("coordinator-1"));
+  world.Start(world.Pod("node-0-1"));
+  world.TurnIn(seconds(1));
+  return world;
+}
+
+// An autoscaler would bring up a host for it, which would have nothing to do.
+TEST(OperatorPlanNodes, APodThatNothingIsLeftForIsNotMade) {
+  PlanWorld world = WithoutAHostForOne();
+  world.Say(AtTheTail(1, 0, json::array({NodeWithProcesses(0, 2, 1)})));
+  world.TurnIn(seconds(1));
+  world.Reap();
+  world.TurnIn(seconds(1));
+  EXPECT_FALSE(world.Has("node-1-1"));
+  EXPECT_FALSE(world.Has("node-1-2"));
+  EXPECT_EQ(world.Reason("NodesReady"), "AllReady");
+  EXPECT_THAT(world.Message("NodesReady"), HasSubstr("1 of 2 nodes are ready; 1 node is not made"));
+  EXPECT_EQ(world.Status().nodes.ready, 1);
+  // What was lost is to be run again, by whoever comes first.
+  world.Say(AtTheTail(0, 1, json::array({NodeWithProcesses(0, 2, 0)})));
+  world.TurnIn(seconds(1));
+  EXPECT_TRUE(world.Has("node-1-2"));
+  EXPECT_NE(world.Reason("NodesReady"), "AllReady");
+}
+
+TEST(OperatorPlanNodes, APodThatMayYetBeNeededIsMade) {
+  json gave_up = NodeWithProcesses(0, 8, 0);
+  gave_up["gaveUp"] = true;
+  json away = NodeWithProcesses(0, 8, 0);
+  away["registered"] = false;
+  json lists = AtTheTail(1, 0, json::array({NodeWithProcesses(0, 8, 1)}));
+  lists["listingDone"] = false;
+  for (const json& progress :
+       {AtTheTail(1, 1, json::array({NodeWithProcesses(0, 8, 1)})),
+        AtTheTail(2, 0, json::array({NodeWithProcesses(0, 3, 2)})),
+        AtTheTail(1, 0, json::array({gave_up})), AtTheTail(1, 0, json::array({away})), lists}) {
+    SCOPED_TRACE(progress.dump());
+    PlanWorld world = WithoutAHostForOne();
+    world.Say(progress);
+    world.TurnIn(seconds(1));
+    EXPECT_TRUE(world.Pod("node-1-1").Live());
+  }
+  const json tail = AtTheTail(1, 0, json::array({NodeWithProcesses(0, 2, 1)}));
+  {
+    PlanWorld world;
+    world.spec()["isolateFailures"] = true;
+    world.Turn();
+    world.Start(world.Pod("coordinator-1"));
+    world.Start(world.Pod("node-0-1"));
+    world.TurnIn(seconds(1));
+    world.Say(tail);
+    world.TurnIn(seconds(1));
+    EXPECT_TRUE(world.Pod("node-1-1").Live()) << "a split makes many of one";
+  }
+  PlanWorld world = WithoutAHostForOne();
+  world.Pod("node-1-1").node_name = "host";
+  world.Say(tail);
+  world.TurnIn(seconds(1));
+  EXPECT_TRUE(world.Pod("node-1-1").Live()) << "it is on its way";
+}
+
 // A kubelet tells that a container has ended before it tells that the pod has.
 TEST(OperatorPlanNodes, AFailureIsRememberedThoughItsPodStillLingers) {
   PlanWorld world;
