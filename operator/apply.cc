@@ -42,6 +42,7 @@ std::optional<FactKind> FactKindOf(const std::string& plural) {
   if (plural == kServices.plural) return FactKind::kService;
   if (plural == kClaims.plural) return FactKind::kClaim;
   if (plural == kNetworkPolicies.plural) return FactKind::kNetworkPolicy;
+  if (plural == kDisruptionBudgets.plural) return FactKind::kDisruptionBudget;
   return std::nullopt;
 }
 

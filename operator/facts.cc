@@ -16,6 +16,7 @@ const kube::Resource& ResourceOf(FactKind kind) {
     case FactKind::kClaim: return kClaims;
     case FactKind::kService: return kServices;
     case FactKind::kNetworkPolicy: return kNetworkPolicies;
+    case FactKind::kDisruptionBudget: return kDisruptionBudgets;
     case FactKind::kPodEvents:
     case FactKind::kClaimEvents: return kCoreEvents;
   }

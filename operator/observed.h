@@ -110,6 +110,7 @@ enum class FactKind {
   kClaim,
   kService,
   kNetworkPolicy,
+  kDisruptionBudget,
   kPodEvents,
   kClaimEvents
 };

@@ -15,11 +15,12 @@ inline const kube::Resource kConfigMaps{"", "v1", "configmaps"};
 inline const kube::Resource kClaims{"", "v1", "persistentvolumeclaims"};
 inline const kube::Resource kCoreEvents{"", "v1", "events"};
 inline const kube::Resource kNetworkPolicies{"networking.k8s.io", "v1", "networkpolicies"};
+inline const kube::Resource kDisruptionBudgets{"policy", "v1", "poddisruptionbudgets"};
 
 // The kind whose plural an Action names; nullptr for one that the operator has no business with.
 inline const kube::Resource* FindResource(std::string_view plural) {
-  for (const kube::Resource* resource :
-       {&kJobs, &kPods, &kServices, &kSecrets, &kConfigMaps, &kClaims, &kNetworkPolicies}) {
+  for (const kube::Resource* resource : {&kJobs, &kPods, &kServices, &kSecrets, &kConfigMaps,
+                                         &kClaims, &kNetworkPolicies, &kDisruptionBudgets}) {
     if (resource->plural == plural) return resource;
   }
   return nullptr;

@@ -163,6 +163,21 @@ json CoordinatorNetworkPolicy(const BuildContext& context) {
   return policy;
 }
 
+json CoordinatorBudget(const BuildContext& context) {
+  const JobIdentity& job = context.identity;
+  json budget = {{"apiVersion", "policy/v1"},
+                 {"kind", "PodDisruptionBudget"},
+                 {"metadata", ObjectMetadata(job, ServiceName(job), context.options.job_labels)},
+                 // Not maxUnavailable: the scale of the pod's owner counts, which is that of nodes.
+                 {"spec",
+                  {{"minAvailable", 1},
+                   // One that serves nobody holds up no drain.
+                   {"unhealthyPodEvictionPolicy", "AlwaysAllow"},
+                   {"selector", {{"matchLabels", CoordinatorLabels(job)}}}}}};
+  Annotate(budget);
+  return budget;
+}
+
 json AccessSecret(const JobIdentity& job, const std::map<std::string, std::string>& data,
                   const Labels& more_labels) {
   json secret = {{"apiVersion", "v1"},

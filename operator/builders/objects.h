@@ -48,6 +48,8 @@ nlohmann::json WorkerPod(const BuildContext& context, int32_t index, const PodNu
 nlohmann::json StateClaim(const BuildContext& context);
 nlohmann::json CoordinatorService(const BuildContext& context, int64_t incarnation);
 nlohmann::json CoordinatorNetworkPolicy(const BuildContext& context);
+// For disruption: Budget.
+nlohmann::json CoordinatorBudget(const BuildContext& context);
 
 // `data` is AccessSecretData's: file name to content. `more_labels`: OperatorOptions::job_labels.
 nlohmann::json AccessSecret(const JobIdentity& job, const std::map<std::string, std::string>& data,

@@ -71,7 +71,7 @@ void SayDisruption(const api::JobSpec& spec, json& pod) {
   const auto say = [&annotations](const char* key, const char* value) {
     if (!annotations.contains(key)) annotations[key] = value;
   };
-  const bool avoid = spec.disruption == api::Disruption::kAvoid;
+  const bool avoid = spec.disruption != api::Disruption::kAllow;
   say("cluster-autoscaler.kubernetes.io/safe-to-evict", avoid ? "false" : "true");
   if (avoid) say("karpenter.sh/do-not-disrupt", "true");
 }

@@ -91,6 +91,9 @@ void JudgeJob(Draft& draft);   // verdict, cancel, deadlines, limits -> Complete
 void EndFailed(Draft& draft);  // FailureTarget is set: stop everything, then Failed
 void KeepEnded(Draft& draft);  // Complete or Failed: leave nothing running; TTL
 
+// Without a pod that it keeps, a budget is but an alarm of whoever watches budgets.
+void DropBudget(Draft& draft);
+
 // count.cc: what ended pods and coordinators count for. While every mini-batch is settled, only
 // coordinators count: one that cannot publish the output is not started for ever.
 void CountEnds(Draft& draft, bool running);

@@ -185,7 +185,8 @@ void DeleteCoordinators(Draft& draft, const std::string& reason) {
 }
 
 // Deletes one of the objects that docs/operator.md lists. False: it is not known to be gone yet.
-bool DeleteChild(Draft& draft, FactKind kind, const char* resource, const std::string& name) {
+bool DeleteChild(Draft& draft, FactKind kind, const char* resource, const std::string& name,
+                 const char* why = kTtlPassed) {
   const FactKey key{kind, name};
   draft.plan.needs.push_back({key, kGoneLasts});
   const auto found = draft.seen.facts.find(key);
@@ -200,7 +201,7 @@ bool DeleteChild(Draft& draft, FactKind kind, const char* resource, const std::s
   }
   if (fact.state == Fact::State::kAbsent || fact.owner_uid != draft.identity.uid) return true;
   if (draft.RefusedLately(std::string(resource) + "/" + name)) return false;
-  Action action{Action::Kind::kDelete, kTtlPassed};
+  Action action{Action::Kind::kDelete, why};
   action.resource = resource;
   action.name = name;
   action.uid = fact.uid;
@@ -290,6 +291,19 @@ void EndFailed(Draft& draft) {
   draft.status.completion_time = draft.now;
 }
 
+void DropBudget(Draft& draft) {
+  if (!draft.seen.job.parsed.ok() || draft.spec.disruption != api::Disruption::kBudget) return;
+  if (draft.groups.coordinator.Live() != nullptr) return;
+  const std::string name = ServiceName(draft.identity);
+  const auto fact = draft.seen.facts.find({FactKind::kDisruptionBudget, name});
+  // An operator without the right has made none.
+  const bool refused = fact != draft.seen.facts.end() && !fact->second.passing &&
+                       fact->second.state == Fact::State::kUnreadable;
+  if (refused) return;
+  DeleteChild(draft, FactKind::kDisruptionBudget, "poddisruptionbudgets", name,
+              "there is no coordinator to be kept");
+}
+
 void KeepEnded(Draft& draft) {
   JobStatus& status = draft.status;
   const bool complete = status.Is("Complete");
@@ -302,6 +316,7 @@ void KeepEnded(Draft& draft) {
   } else {
     DeleteCoordinators(draft, "the job is over");
   }
+  DropBudget(draft);
   // One condition for both ends: `kubectl wait` hears of one only.
   const Condition last = *status.Find(complete ? "Complete" : "Failed");
   draft.Set("Finished", Truth::kTrue, Said{last.reason}, last.message);

@@ -113,6 +113,7 @@ void Suspend(Draft& draft, Reason reason, const std::string& message) {
   draft.Set("NodesReady", Truth::kFalse, reason, message);
   draft.Set("Stalled", Truth::kFalse, reason, message);
   if (done) ResetClock(draft);
+  DropBudget(draft);
 }
 
 // The job goes with its namespace; in case it does not, another try now and then.

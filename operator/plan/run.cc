@@ -98,6 +98,22 @@ void KeepObject(Draft& draft, FactKind kind, const char* resource, json wanted) 
   draft.plan.actions.push_back(std::move(action));
 }
 
+void KeepBudget(Draft& draft) {
+  if (draft.spec.disruption != api::Disruption::kBudget) return;
+  const json wanted = CoordinatorBudget(draft.Build());
+  KeepObject(draft, FactKind::kDisruptionBudget, "poddisruptionbudgets", wanted);
+  const auto fact =
+      draft.seen.facts.find({FactKind::kDisruptionBudget, ServiceName(draft.identity)});
+  const bool refused = fact != draft.seen.facts.end() && !fact->second.passing &&
+                       fact->second.state == Fact::State::kUnreadable;
+  if (!refused) return;
+  draft.obstacles.push_back({57, "Forbidden",
+                             fact->second.error +
+                                 ": a drain does not wait for this job; give the operator the "
+                                 "right (jobs.disruptionBudgets of the chart)",
+                             false});
+}
+
 // How many pods may be created now: after a refusal one, as a probe, and not at once.
 class Creates {
  public:
@@ -319,6 +335,7 @@ void RunPods(Draft& draft) {
     KeepObject(draft, FactKind::kNetworkPolicy, "networkpolicies",
                CoordinatorNetworkPolicy(draft.Build()));
   }
+  KeepBudget(draft);
   if (draft.finalizing) {
     draft.DeleteNodes("every mini-batch is settled");
   } else {

@@ -151,7 +151,8 @@ const Words<Profiling>& EnumWords() {
 template <>
 const Words<Disruption>& EnumWords() {
   static const Words<Disruption> words = {{"Allow", Disruption::kAllow},
-                                          {"Avoid", Disruption::kAvoid}};
+                                          {"Avoid", Disruption::kAvoid},
+                                          {"Budget", Disruption::kBudget}};
   return words;
 }
 

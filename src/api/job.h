@@ -23,7 +23,7 @@ enum class CodeKind { kJobFolder, kConfigMap, kVolume, kImage, kFolder };
 enum class ShortReturn { kKeep, kFail };
 enum class LoggingLevel { kWarning, kInfo, kDebug };
 enum class Profiling { kNone, kCProfile, kProfile };
-enum class Disruption { kAllow, kAvoid };
+enum class Disruption { kAllow, kAvoid, kBudget };
 enum class OnOutputTaken { kWait, kFail };
 
 struct JobMetadata {

@@ -131,7 +131,10 @@ constexpr Entry kWhatNodesWaitFor[] = {
     {"CreatingPods", kCondition, "The pods of the job are being made.", "Nothing."},
     {"Starting", kCondition, "The pods are made, and not all nodes have finished `init()`.",
      "Nothing. If it takes long, read the log of a node: `kubectl logs`."},
-    {"AllReady", kCondition, "As many nodes are ready as `nodeCount` says.", "Nothing."},
+    {"AllReady", kCondition,
+     "As many nodes are ready as `nodeCount` says, or, when all that is left runs, as can still "
+     "have anything to do.",
+     "Nothing."},
 };
 
 constexpr Entry kEndsOfANode[] = {

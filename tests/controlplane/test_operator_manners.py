@@ -236,6 +236,29 @@ def test_a_network_policy_of_each_job(operators, world):
     world.until(lambda: world.client.list("NetworkPolicy", world.namespace) == [], within=20)
 
 
+def test_a_disruption_budget_of_a_job_that_asks_for_one(world, admin):
+    """The chart gives the right on request: without it the job runs, and says what it lacks."""
+    world.kubelet.work.may_finish.clear()
+    world.submit(disruption="Budget")
+    said = world.until_condition("NodesReady", "True", "Forbidden", within=30)
+    assert "jobs.disruptionBudgets" in said["message"] or "poddisruptionbudgets" in said["message"]
+    verbs = ["get", "create", "patch", "delete"]
+    rule = {"apiGroups": ["policy"], "resources": ["poddisruptionbudgets"], "verbs": verbs}
+    named = {"metadata": {"name": "budgets"}}
+    admin.create("Role", world.namespace, {**named, "rules": [rule]})
+    account = {"kind": "ServiceAccount", "name": "parallelrun-operator", "namespace": SYSTEM}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "budgets"}
+    admin.create("RoleBinding", world.namespace, {**named, "roleRef": role, "subjects": [account]})
+    (budget,) = world.until(lambda: world.client.list("PodDisruptionBudget", world.namespace), 60)
+    (coordinator,) = world.coordinators()
+    labels = coordinator["metadata"]["labels"]
+    assert budget["spec"].pop("selector")["matchLabels"].items() <= labels.items()
+    assert budget["spec"] == {"minAvailable": 1, "unhealthyPodEvictionPolicy": "AlwaysAllow"}
+    world.kubelet.work.may_finish.set()
+    world.until_condition("Complete", within=60)
+    world.until(lambda: world.client.list("PodDisruptionBudget", world.namespace) == [], 90)
+
+
 def test_requests_of_a_pods_life(running, audit):
     """At most 5 for a pod, from its creation to its end."""
     audit.mark()

@@ -23,6 +23,7 @@ EVERYTHING = {
     "podDisruptionBudget": {"enabled": True},
     "networkPolicy": {"enabled": True},
     "jobs": {
+        "disruptionBudgets": True,
         "metricsNamespaces": ["monitoring", "teams"],
         "egress": {
             "enabled": True,
@@ -257,6 +258,13 @@ def test_rights_follow_the_switches():
     resources = [r for _, _, rule in rules_of(render.chart(values)) for r in rule["resources"]]
     assert "networkpolicies" not in resources
     assert render.arguments(render.chart(values))["network-policies"] == "false"
+    assert "poddisruptionbudgets" not in resources
+    budgets = {"jobs": {"disruptionBudgets": True}}
+    assert {
+        "apiGroups": ["policy"],
+        "resources": ["poddisruptionbudgets"],
+        "verbs": ["get", "create", "patch", "delete"],
+    } in [rule for _, _, rule in rules_of(render.chart(budgets))]
     assert kinds(render.chart({"rbac": {"create": False}})).count("Role") == 0
     assert kinds(render.chart({"rbac": {"userRoles": False}})).count("ClusterRole") == 1
 

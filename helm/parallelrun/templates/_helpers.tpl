@@ -104,4 +104,9 @@ annotations:
   resources: [networkpolicies]
   verbs: [get, create, patch, delete]
 {{- end }}
+{{- if .Values.jobs.disruptionBudgets }}
+- apiGroups: [policy]
+  resources: [poddisruptionbudgets]
+  verbs: [get, create, patch, delete]
+{{- end }}
 {{- end -}}

@@ -250,7 +250,7 @@ FieldList Nodes() {
       Of("disruption", &JobSpec::disruption, WordsOf<Disruption>(),
          "Whether an autoscaler of the cluster may end the pods to give up their hosts: Avoid "
          "tells Cluster Autoscaler and Karpenter not to; Allow if not given. A drain does not "
-         "ask.")
+         "ask; with Budget it waits for the end of the job where the coordinator is.")
           .UnlessInitial()
           .In(kOperator),
       Of("podTemplate", &JobSpec::pod_template, PodTemplateShape(),

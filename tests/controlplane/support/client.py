@@ -29,6 +29,7 @@ PLURALS = {
     "Job": ("batch/v1", "jobs"),
     "Lease": ("coordination.k8s.io/v1", "leases"),
     "NetworkPolicy": ("networking.k8s.io/v1", "networkpolicies"),
+    "PodDisruptionBudget": ("policy/v1", "poddisruptionbudgets"),
     "ParallelRunJob": ("parallelrun.dev/v1alpha1", "parallelrunjobs"),
     "CustomResourceDefinition": ("apiextensions.k8s.io/v1", "customresourcedefinitions"),
     "ClusterRole": ("rbac.authorization.k8s.io/v1", "clusterroles"),

@@ -150,7 +150,7 @@ TEST_F(OperatorBuilders, EveryObjectHasTheInstallationsLabelsAndOursWin) {
   const BuildContext context = Context();
   for (const json& thing :
        {Worker(), Coordinator(), CoordinatorService(context, 1), CoordinatorNetworkPolicy(context),
-        AccessSecret(context.identity, {}, options.job_labels),
+        CoordinatorBudget(context), AccessSecret(context.identity, {}, options.job_labels),
         CodeSnapshot(context.identity, json::object(), options.job_labels)}) {
     const json& labels = thing["metadata"]["labels"];
     EXPECT_EQ(labels["team"], "vision") << thing["kind"];
@@ -580,10 +580,12 @@ TEST_F(OperatorBuilders, AutoscalersHearWhetherTheyMayTakeTheHosts) {
     EXPECT_EQ(pod["metadata"]["annotations"].value(evict, ""), "true");
     EXPECT_FALSE(pod["metadata"]["annotations"].contains(keep));
   }
-  object["spec"]["disruption"] = "Avoid";
-  for (const json& pod : {Worker(), Coordinator()}) {
-    EXPECT_EQ(pod["metadata"]["annotations"].value(evict, ""), "false");
-    EXPECT_EQ(pod["metadata"]["annotations"].value(keep, ""), "true");
+  for (const char* avoids : {"Budget", "Avoid"}) {
+    object["spec"]["disruption"] = avoids;
+    for (const json& pod : {Worker(), Coordinator()}) {
+      EXPECT_EQ(pod["metadata"]["annotations"].value(evict, ""), "false");
+      EXPECT_EQ(pod["metadata"]["annotations"].value(keep, ""), "true");
+    }
   }
   pod_template() = {{"metadata", {{"annotations", {{evict, "true"}}}}}};
   object["spec"]["coordinator"]["podTemplate"] = {
@@ -621,6 +623,23 @@ TEST_F(OperatorBuilders, TheNetworkPolicyLetsInTheJobAndTheOperator) {
     "from": [{"namespaceSelector": {"matchExpressions": [{"key": "kubernetes.io/metadata.name",
       "operator": "In", "values": ["monitoring", "teams"]}]}}],
     "ports": [{"protocol": "TCP", "port": 9102}]})"));
+}
+
+TEST_F(OperatorBuilders, TheBudgetKeepsTheCoordinatorAlone) {
+  const json budget = CoordinatorBudget(Context());
+  EXPECT_EQ(budget["spec"], json::parse(R"({
+    "minAvailable": 1, "unhealthyPodEvictionPolicy": "AlwaysAllow",
+    "selector": {"matchLabels": {"parallelrun.dev/role": "coordinator",
+      "parallelrun.dev/job-uid": "0a1b2c3d-0000-4000-8000-000000000001"}}})"));
+  const auto selected = [&budget](const json& pod) {
+    const json& labels = pod["metadata"]["labels"];
+    for (const auto& [key, value] : budget["spec"]["selector"]["matchLabels"].items()) {
+      if (labels.value(key, json()) != value) return false;
+    }
+    return true;
+  };
+  EXPECT_TRUE(selected(Coordinator()));
+  EXPECT_FALSE(selected(Worker()));
 }
 
 TEST_F(OperatorBuilders, SecretsAndCodeAreCarriedAsTheyAre) {

@@ -45,6 +45,66 @@ TEST(OperatorPlanEnd, AVerdictThatWasPulledCompletesTheJob) {
   EXPECT_TRUE(world.Has("coordinator-1")) << "its log stays";
 }
 
+bool HasBudget(const PlanWorld& world) {
+  return std::any_of(world.there.begin(), world.there.end(),
+                     [](const auto& one) { return one.first.kind == FactKind::kDisruptionBudget; });
+}
+
+// Whoever watches budgets is alarmed by one whose pod is gone.
+TEST(OperatorPlanEnd, ABudgetIsThereWhileTheJobHasACoordinator) {
+  for (const bool succeeds : {true, false}) {
+    PlanWorld world;
+    world.spec()["disruption"] = "Budget";
+    world.RunJob();
+    EXPECT_TRUE(HasBudget(world));
+    world.Edit("suspend", true);
+    for (int i = 0; i < 3; ++i) {
+      world.TurnIn(seconds(1));
+      world.Reap();
+    }
+    EXPECT_TRUE(world.Status().Is("Suspended"));
+    EXPECT_FALSE(HasBudget(world));
+    world.Edit("suspend", false);
+    world.TurnIn(seconds(1));
+    world.StartAll();
+    world.TurnIn(seconds(60));  // what it knows of the budget is that old
+    EXPECT_TRUE(HasBudget(world));
+    world.Say(EndOf(succeeds));
+    world.TurnIn(seconds(1));
+    world.Reap();
+    for (auto& [name, pod] : world.pods) {
+      if (pod.Live()) world.End(pod, succeeds ? 0 : 1);
+    }
+    for (int i = 0; i < 3; ++i) {
+      world.TurnIn(seconds(100));
+      world.Reap();
+    }
+    EXPECT_TRUE(world.Status().Over());
+    EXPECT_FALSE(HasBudget(world));
+  }
+  PlanWorld without;
+  without.spec()["disruption"] = "Avoid";
+  without.RunJob();
+  EXPECT_FALSE(HasBudget(without));
+}
+
+TEST(OperatorPlanEnd, WithoutTheRightToABudgetTheJobRunsAndSaysSo) {
+  PlanWorld world;
+  world.spec()["disruption"] = "Budget";
+  world.RunJob();
+  Fact refused;
+  refused.state = Fact::State::kUnreadable;
+  refused.error = "poddisruptionbudgets.policy is forbidden";
+  for (auto& [key, fact] : world.there) {
+    if (key.kind == FactKind::kDisruptionBudget) fact = refused;
+  }
+  world.TurnIn(seconds(700));
+  EXPECT_EQ(world.Live(), 3);
+  EXPECT_EQ(world.Reason("NodesReady"), "Forbidden");
+  EXPECT_THAT(world.Message("NodesReady"), HasSubstr("jobs.disruptionBudgets"));
+  EXPECT_FALSE(world.Status().Is("Stalled"));
+}
+
 // One condition for every end: kubectl wait takes one only.
 TEST(OperatorPlanEnd, EveryEndIsFinished) {
   for (const bool succeeds : {true, false}) {

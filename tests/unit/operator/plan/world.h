@@ -265,7 +265,8 @@ class PlanWorld {
                           : action.resource == "secrets"                ? FactKind::kSecret
                           : action.resource == "configmaps"             ? FactKind::kConfigMap
                           : action.resource == "persistentvolumeclaims" ? FactKind::kClaim
-                                                                        : FactKind::kNetworkPolicy;
+                          : action.resource == "poddisruptionbudgets" ? FactKind::kDisruptionBudget
+                                                                      : FactKind::kNetworkPolicy;
     return {kind, action.name};
   }
   void Read(const FactKey& key) {
