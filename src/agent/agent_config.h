@@ -49,8 +49,9 @@ struct JobSettings {
   std::string image;                        // of the node, for messages; "": unknown
   std::vector<job::SideInput> side_inputs;  // that lie in stores
   std::vector<JobStore> stores;
-  uint64_t cache_bytes = 0;                // of their objects, side inputs among them
-  std::string worker;                      // JSON object: more keys of the start frame
+  uint64_t cache_bytes = 0;  // of their objects, side inputs among them
+  std::string worker;        // JSON object: more keys of the start frame
+  uint32_t processes_per_gpu = 1;
   Duration resource_monitor_interval{0};   // 0: off
   uint64_t log_limit = uint64_t{1} << 30;  // bytes, of a process's stdout or stderr
 };

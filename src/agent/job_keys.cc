@@ -1,6 +1,7 @@
 #include "agent/job_keys.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "store/file_path.h"
@@ -136,6 +137,12 @@ const std::vector<JobKey>& JobKeys() {
       {"cacheBytes", [](Members& in, const char* key, JobSettings& job,
                         Registration&) { job.cache_bytes = in.UnsignedOr(key, UINT64_MAX, 0); }},
       {"worker", ReadWorker},
+      {"processesPerGpu",
+       [](Members& in, const char* key, JobSettings& job, Registration&) {
+         const uint64_t most = std::numeric_limits<int32_t>::max();
+         job.processes_per_gpu =
+             std::max<uint32_t>(1, static_cast<uint32_t>(in.UnsignedOr(key, most, 1)));
+       }},
       {"resourceMonitorIntervalSeconds",
        [](Members& in, const char* key, JobSettings& job, Registration&) {
          job.resource_monitor_interval =

@@ -5,6 +5,7 @@
 #include "api/check_parts.h"
 #include "api/devices.h"
 #include "api/parse_parts.h"
+#include "api/processes.h"
 #include "base/count_of.h"
 
 namespace parallelrun::api {
@@ -332,13 +333,17 @@ class Checker {
     const std::string field = "spec.processCountPerNode";
     const Devices devices = DevicesOf(spec_);
     if (!spec_.process_count_per_node || devices.count == 0 || HasProblem(field)) return;
-    if (*spec_.process_count_per_node <= devices.count) return;
-    AddWarning(
-        problems_, field,
-        "is " + std::to_string(*spec_.process_count_per_node) + ", and a node has " +
-            CountOf(static_cast<uint64_t>(devices.count), "device") + " (" + devices.names +
-            "): processes beyond that get none of their own, and see them all",
-        "write " + std::to_string(devices.count) + ", or have the script choose which one it uses");
+    const int32_t most = ProcessesOnDevices(spec_);
+    if (*spec_.process_count_per_node <= most) return;
+    const int32_t each = spec_.processes_per_gpu;
+    AddWarning(problems_, field,
+               "is " + std::to_string(*spec_.process_count_per_node) + ", and a node has " +
+                   CountOf(static_cast<uint64_t>(devices.count), "device") + " (" + devices.names +
+                   ")" + (each > 1 ? " for " + std::to_string(each) + " processes each" : "") +
+                   ": processes beyond that get none of their own, and see them all",
+               "write " + std::to_string(most) +
+                   ", share them out on purpose by a higher processesPerGpu, or have the script "
+                   "choose which one it uses");
   }
 
   void CheckPartitions() {

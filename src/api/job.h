@@ -105,6 +105,7 @@ struct JobSpec {
   StateOptions state;
   int32_t node_count = 1;
   std::optional<int32_t> process_count_per_node;  // none: see processes.h
+  int32_t processes_per_gpu = 1;
   uint64_t mini_batch_size = 0;  // files, bytes (tabular) or lines; default 10, 1 MiB, 10
   std::vector<std::string> partition_keys;
   int32_t rank_mini_batch_count = 0;  // above 0: mini-batches without input

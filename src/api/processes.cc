@@ -28,10 +28,11 @@ nlohmann::json Part(const nlohmann::json& resources, const char* name) {
   return found != resources.end() && found->is_object() ? *found : nlohmann::json::object();
 }
 
-std::optional<ProcessCount> OneForEachDevice(const JobSpec& spec) {
-  const Devices devices = DevicesOf(spec);
-  if (devices.count == 0) return std::nullopt;
-  return ProcessCount{Clamped(devices.count), devices.names + " limit"};
+std::optional<ProcessCount> ByDevices(const JobSpec& spec) {
+  const int32_t count = ProcessesOnDevices(spec);
+  if (count == 0) return std::nullopt;
+  const char* const shared = spec.processes_per_gpu > 1 ? ", times processesPerGpu" : "";
+  return ProcessCount{count, DevicesOf(spec).names + " limit" + shared};
 }
 
 ProcessCount Written(const JobSpec& spec) {
@@ -40,9 +41,14 @@ ProcessCount Written(const JobSpec& spec) {
 
 }  // namespace
 
+int32_t ProcessesOnDevices(const JobSpec& spec) {
+  const int64_t devices = DevicesOf(spec).count;
+  return devices == 0 ? 0 : Clamped(int64_t{Clamped(devices)} * spec.processes_per_gpu);
+}
+
 ProcessCount EffectiveProcessCount(const JobSpec& spec) {
   if (spec.process_count_per_node) return Written(spec);
-  if (const auto devices = OneForEachDevice(spec)) return *devices;
+  if (const auto devices = ByDevices(spec)) return *devices;
   const nlohmann::json resources = WorkerResources(spec);
   const nlohmann::json limits = Part(resources, "limits");
   if (const auto cpu = Amount(limits, "cpu", 1000)) return {Clamped(*cpu / 1000), "cpu limit"};
@@ -54,7 +60,7 @@ ProcessCount EffectiveProcessCount(const JobSpec& spec) {
 
 ProcessCount LocalProcessCount(const JobSpec& spec, unsigned cores) {
   if (spec.process_count_per_node) return Written(spec);
-  if (const auto devices = OneForEachDevice(spec)) return *devices;
+  if (const auto devices = ByDevices(spec)) return *devices;
   return {Clamped(cores), "cores of this machine"};
 }
 

@@ -12,9 +12,12 @@ struct ProcessCount {
   std::string source;  // "spec.processCountPerNode", "nvidia.com/gpu limit", "cpu limit", ...
 };
 
-// Devices if there are any (devices.h), else the CPU limit (rounded down, at least 1), else the CPU
-// request rounded up, else 1. Resources of the podTemplate's container "worker" win over
-// spec.resources, as they do in the pod.
+// How many processes the devices of a node are for; 0: it has none.
+int32_t ProcessesOnDevices(const JobSpec& spec);
+
+// Devices if there are any (devices.h), times processesPerGpu, else the CPU limit (rounded down, at
+// least 1), else the CPU request rounded up, else 1. Resources of the podTemplate's container
+// "worker" win over spec.resources, as they do in the pod.
 ProcessCount EffectiveProcessCount(const JobSpec& spec);
 
 // On a machine of `cores` without a cluster: what the job says, else its GPUs, else one for each

@@ -67,22 +67,20 @@ std::optional<std::vector<std::string>> GpuDevices(std::optional<std::string_vie
 }
 
 GpuSlots::GpuSlots(std::vector<std::string> devices) {
-  for (std::string& device : devices) slots_.push_back({std::move(device), std::nullopt});
+  for (std::string& device : devices) slots_.push_back({std::move(device), {}});
 }
 
-std::optional<std::string> GpuSlots::Take(uint32_t process) {
-  for (Slot& slot : slots_) {
-    if (slot.process) continue;
-    slot.process = process;
-    return slot.device;
-  }
-  return std::nullopt;
+std::optional<std::string> GpuSlots::Take(uint32_t process, uint32_t shared) {
+  const auto least = std::min_element(
+      slots_.begin(), slots_.end(),
+      [](const Slot& a, const Slot& b) { return a.processes.size() < b.processes.size(); });
+  if (least == slots_.end() || least->processes.size() >= shared) return std::nullopt;
+  least->processes.insert(process);
+  return least->device;
 }
 
 void GpuSlots::Free(uint32_t process) {
-  for (Slot& slot : slots_) {
-    if (slot.process == process) slot.process.reset();
-  }
+  for (Slot& slot : slots_) slot.processes.erase(process);
 }
 
 }  // namespace parallelrun::job

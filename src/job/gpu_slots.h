@@ -1,10 +1,11 @@
-// Which GPU each worker process of a node gets: one device each until they are used up, none for
-// the others; the device of a process that has ended goes to the next one that starts. Pure; not
-// thread-safe.
+// Which GPU each worker process of a node gets: one device each, or one for several where the job
+// says so, until they are used up, none for the others; the place of a process that has ended goes
+// to the next one that starts. Pure; not thread-safe.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,8 +27,9 @@ class GpuSlots {
  public:
   explicit GpuSlots(std::vector<std::string> devices);
 
-  // The first free device, which is this process's until Free; nullopt when all are taken.
-  std::optional<std::string> Take(uint32_t process);
+  // Of the devices that fewer than `shared` processes have, the first of those that fewest have: it
+  // is this process's too until Free. nullopt when all are taken.
+  std::optional<std::string> Take(uint32_t process, uint32_t shared);
   // A process that has none is ignored.
   void Free(uint32_t process);
   size_t count() const { return slots_.size(); }
@@ -35,7 +37,7 @@ class GpuSlots {
  private:
   struct Slot {
     std::string device;
-    std::optional<uint32_t> process;
+    std::set<uint32_t> processes;
   };
   std::vector<Slot> slots_;
 };

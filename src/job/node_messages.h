@@ -15,7 +15,7 @@
 namespace parallelrun::job {
 
 // Of register and exchange: raised with every change of either.
-inline constexpr uint32_t kNodeProtocol = 8;
+inline constexpr uint32_t kNodeProtocol = 9;
 
 struct HeldLease {
   BatchId id = 0;

@@ -162,6 +162,27 @@ def test_s7_one_gpu_index_for_each_process_until_they_are_used_up(work):
     assert work.log_text("sys/node/*/_main.txt").count(without) == 1
 
 
+def test_gpus_that_are_shared_on_purpose(work):
+    script = (
+        "import os, time\n"
+        "from azureml_user.parallel_run import EntryScript\n"
+        "from steps import FOLDER, note\n"
+        "name = EntryScript().agent_name\n"
+        "def init():\n"
+        "    note('gpus', name, os.environ.get('CUDA_VISIBLE_DEVICES'))\n"
+        "    note('found', os.environ.get('AZ_BATCHAI_GPU_COUNT_FOUND'))\n"
+        "def run(b):\n"
+        "    while len(open(os.path.join(FOLDER, 'gpus')).readlines()) < 5: time.sleep(0.01)\n"
+        "    return b\n"
+    )
+    work.environment["CUDA_VISIBLE_DEVICES"] = "GPU-a,GPU-b"
+    result = run_job(work, script, 20, processCountPerNode=5, processesPerGpu=2)
+    assert result.code == 0, result
+    given = [line.split()[1] for line in work.noted("gpus")]
+    assert sorted(given) == ["GPU-a", "GPU-a", "GPU-b", "GPU-b", "None"]
+    assert set(work.noted("found")) == {"2"}
+
+
 def test_s7_metrics_end_in_a_file(work):
     script = (
         "from azureml.core import Run\n"

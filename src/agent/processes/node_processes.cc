@@ -151,11 +151,12 @@ void NodeProcesses::StartProcess(const WorkerAction& action) {
   ProcessSpec spec;
   spec.command = {registered_.job.python, config_.python_path + "/start_worker.py"};
   GpuGrant gpu;
-  if (gpus_) gpu = {gpus_->size(), gpu_slots_.Take(number)};
+  if (gpus_) gpu = {gpus_->size(), gpu_slots_.Take(number, registered_.job.processes_per_gpu)};
   if (gpu.count && *gpu.count > 0 && !gpu.device && !std::exchange(told_of_gpus_, true)) {
     spdlog::warn(
         "{} gets no GPU of its own, since this node has {} and runs more processes: it "
-        "sees them all; lower processCountPerNode, or have the script choose one",
+        "sees them all; lower processCountPerNode, share them out on purpose by a higher "
+        "processesPerGpu, or have the script choose one",
         ProcessName(number), *gpu.count);
   }
   const JobSettings job = ForProcess(registered_.job, number);

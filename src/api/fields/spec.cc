@@ -236,6 +236,12 @@ FieldList Nodes() {
          "rounded up, else 1.")
           .Otherwise("the node's GPUs, else its CPU limit, else its CPU request rounded up, else 1")
           .In(kWorker),
+      Of("processesPerGpu", &JobSpec::processes_per_gpu, Whole(1),
+         "Worker processes of a node that share one of its GPUs, on purpose: its memory has to "
+         "hold all of them; 1 if not given.")
+          .UnlessInitial()
+          .ToldToNodes("processesPerGpu")
+          .In(kWorker),
       Of("resources", &JobSpec::resources, ResourcesShape(),
          "What each node gets, shared by its worker processes.",
          [](const Value& map, json& out) { out = ReadResources(map); })

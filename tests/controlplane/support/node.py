@@ -122,7 +122,7 @@ class Node(threading.Thread):
         identity = {"runId": self._run_id} if self._run_id else {}
         heard = self._say(
             "register",
-            protocol=8,
+            protocol=9,
             processes=self._work.processes,
             host=f"node-{self._index}",
             pid=1,

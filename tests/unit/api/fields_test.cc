@@ -164,6 +164,7 @@ TEST(FieldsTold, NodesHearOfTheirsWhateverTheyAre) {
                                                 {"runTimeoutSeconds", 60},
                                                 {"overheadTimeoutSeconds", 600},
                                                 {"shutdownTimeoutSeconds", 300},
+                                                {"processesPerGpu", 1},
                                                 {"resourceMonitorIntervalSeconds", 600},
                                                 {"cacheBytes", uint64_t{10} << 30}}));
   spec.entry_script = "score.py";

@@ -344,8 +344,14 @@ TEST(Parse, MoreProcessesThanDevicesAreAWarning) {
   EXPECT_THAT(
       said(kExample, {few}),
       HasSubstr("spec.processCountPerNode: is 2, and a node has 1 device (nvidia.com/gpu): "
-                "processes beyond that get none of their own, and see them all: write 1, or "
-                "have the script choose which one it uses"));
+                "processes beyond that get none of their own, and see them all: write 1, share "
+                "them out on purpose by a higher processesPerGpu, or have the script choose which "
+                "one it uses"));
+  EXPECT_EQ(said(kExample, {few, "spec.processesPerGpu=2"}), "") << "on purpose";
+  EXPECT_THAT(
+      said(kExample, {few, "spec.processesPerGpu=2", "spec.processCountPerNode=3"}),
+      HasSubstr("has 1 device (nvidia.com/gpu) for 2 processes each: processes beyond that get "
+                "none of their own, and see them all: write 2, "));
   const std::string worker = "{name: worker, resources: {limits: {nvidia.com/gpu: 2}}}";
   EXPECT_EQ(said(std::string(kExample) + "  podTemplate: {spec: {containers: [" + worker + "]}}\n",
                  {few}),

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -158,6 +159,11 @@ TEST(Processes, WhereTheCountComesFrom) {
     const ProcessCount found = EffectiveProcessCount(spec);
     EXPECT_EQ(found.count, count) << resources;
     EXPECT_EQ(found.source, source) << resources;
+    spec.processes_per_gpu = 3;
+    const bool devices = ProcessesOnDevices(spec) > 0;
+    EXPECT_EQ(EffectiveProcessCount(spec).count, devices ? 3 * count : count) << resources;
+    EXPECT_EQ(EffectiveProcessCount(spec).source,
+              source + std::string(devices ? ", times processesPerGpu" : ""));
     spec.process_count_per_node = 7;
     EXPECT_EQ(EffectiveProcessCount(spec).count, 7);
     EXPECT_EQ(EffectiveProcessCount(spec).source, "spec.processCountPerNode");
@@ -199,6 +205,10 @@ TEST(Processes, OnOneMachineAreOneForEachCore) {
   EXPECT_EQ(LocalProcessCount(spec, 8).count, 8);
   spec.resources = {{"limits", {{"cpu", "2"}, {"nvidia.com/gpu", 1}}}};
   EXPECT_EQ(LocalProcessCount(spec, 8).count, 1);
+  spec.processes_per_gpu = std::numeric_limits<int32_t>::max();
+  EXPECT_EQ(LocalProcessCount(spec, 8).count, std::numeric_limits<int32_t>::max());
+  spec.resources["limits"]["nvidia.com/gpu"] = 2;
+  EXPECT_EQ(LocalProcessCount(spec, 8).count, std::numeric_limits<int32_t>::max());
   spec.process_count_per_node = 7;
   EXPECT_EQ(LocalProcessCount(spec, 8).count, 7);
 }

@@ -14,23 +14,40 @@ using ::testing::Optional;
 TEST(GpuSlots, AFreedIndexGoesToTheNextProcessThatStarts) {
   GpuSlots slots({"0", "1"});
   EXPECT_EQ(slots.count(), 2U);
-  EXPECT_EQ(slots.Take(0), "0");
-  EXPECT_EQ(slots.Take(1), "1");
-  EXPECT_EQ(slots.Take(2), std::nullopt);
-  EXPECT_EQ(slots.Take(3), std::nullopt);
+  EXPECT_EQ(slots.Take(0, 1), "0");
+  EXPECT_EQ(slots.Take(1, 1), "1");
+  EXPECT_EQ(slots.Take(2, 1), std::nullopt);
+  EXPECT_EQ(slots.Take(3, 1), std::nullopt);
   slots.Free(0);
-  EXPECT_EQ(slots.Take(4), "0");
+  EXPECT_EQ(slots.Take(4, 1), "0");
   slots.Free(2);  // had none
-  EXPECT_EQ(slots.Take(5), std::nullopt);
+  EXPECT_EQ(slots.Take(5, 1), std::nullopt);
   slots.Free(1);
   slots.Free(4);
-  EXPECT_EQ(slots.Take(6), "0");
-  EXPECT_EQ(slots.Take(7), "1");
+  EXPECT_EQ(slots.Take(6, 1), "0");
+  EXPECT_EQ(slots.Take(7, 1), "1");
+}
+
+TEST(GpuSlots, SharedDevicesAreFilledInTurn) {
+  GpuSlots slots({"0", "1"});
+  EXPECT_EQ(slots.Take(0, 2), "0");
+  EXPECT_EQ(slots.Take(1, 2), "1");
+  EXPECT_EQ(slots.Take(2, 2), "0");
+  EXPECT_EQ(slots.Take(3, 2), "1");
+  EXPECT_EQ(slots.Take(4, 2), std::nullopt);
+  slots.Free(1);
+  slots.Free(3);
+  EXPECT_EQ(slots.Take(5, 2), "1");
+  slots.Free(0);
+  EXPECT_EQ(slots.Take(6, 2), "0");
+  EXPECT_EQ(slots.Take(7, 2), "1");
+  EXPECT_EQ(slots.Take(8, 2), std::nullopt);
+  EXPECT_EQ(slots.count(), 2U) << "how many there are";
 }
 
 TEST(GpuSlots, ANodeWithoutAny) {
   GpuSlots slots({});
-  EXPECT_EQ(slots.Take(0), std::nullopt);
+  EXPECT_EQ(slots.Take(0, 1), std::nullopt);
   slots.Free(0);
   EXPECT_EQ(slots.count(), 0U);
 }

@@ -93,7 +93,7 @@ TEST(NodeMessagesTest, AnotherFormatIsAnotherProtocol) {
     return "raise kNodeProtocol, and keep " + folder + "/" + name +
            " in tests/fuzz/corpus/protocol";
   };
-  EXPECT_EQ(kNodeProtocol, 8U);
+  EXPECT_EQ(kNodeProtocol, 9U);
   EXPECT_TRUE(Kept("request") == request) << why("request", request);
   EXPECT_TRUE(Kept("reply") == reply) << why("reply", reply);
 }

@@ -486,15 +486,17 @@ TEST(AgentConfigTest, OptionsOfTheJob) {
   EXPECT_TRUE(none->registration.speculation);
   EXPECT_EQ(none->registration.lease, seconds(20));
   EXPECT_EQ(none->job.resource_monitor_interval, Duration(0));
+  EXPECT_EQ(none->job.processes_per_gpu, 1U);
   EXPECT_EQ(none->job.log_limit, uint64_t{1} << 30);
   const Result<RegisterReply> some = ParseRegisterReply(ReplyWith(
       R"(, "worker": {"asyncMode": false}, "speculation": false,
-         "resourceMonitorIntervalSeconds": 20,
+         "resourceMonitorIntervalSeconds": 20, "processesPerGpu": 3,
          "logLimitBytes": 1048576)"));
   ASSERT_TRUE(some.ok()) << some.error().message;
   EXPECT_FALSE(some->registration.async);
   EXPECT_FALSE(some->registration.speculation);
   EXPECT_EQ(some->job.resource_monitor_interval, seconds(20));
+  EXPECT_EQ(some->job.processes_per_gpu, 3U);
   EXPECT_EQ(some->job.log_limit, 1048576U);
   EXPECT_FALSE(ParseRegisterReply(ReplyWith(R"(, "worker": [1])")).ok());
   EXPECT_FALSE(ParseRegisterReply(ReplyWith(R"(, "logLimitBytes": "much")")).ok());

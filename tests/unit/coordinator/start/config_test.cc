@@ -57,7 +57,7 @@ TEST(CoordinatorConfigTest, WhatNodesHearOfAJobStaysAsItIs) {
       R"("--logging_level","INFO","--input_asset_images","/data/images"],)"
       R"("cacheBytes":10737418240,"entryScript":"score.py","environment":{},"image":"",)"
       R"("loggingLevel":"INFO","outputAction":"AppendRow","outputFolder":"/data/out",)"
-      R"("overheadTimeoutSeconds":600,"processes":1,"python":"python3",)"
+      R"("overheadTimeoutSeconds":600,"processes":1,"processesPerGpu":1,"python":"python3",)"
       R"("resourceMonitorIntervalSeconds":600,"runTimeoutSeconds":60,)"
       R"("shutdownTimeoutSeconds":300,"sideInputs":[],"speculation":true,"stores":[],)"
       R"("worker":{"appendRowDataframeHeader":false,"appendRowSafeOutput":false,)"
@@ -74,7 +74,7 @@ TEST(CoordinatorConfigTest, WhatNodesHearOfAJobStaysAsItIs) {
       "loggingLevel": "DEBUG", "shortReturn": "Fail", "profiling": "cProfile",
       "cache": {"size": "5MB"}, "runInvocationTimeoutSeconds": 61,
       "taskOverheadTimeoutSeconds": 601, "shutdownTimeoutSeconds": 301,
-      "resourceMonitorIntervalSeconds": 0, "speculation": true})json"));
+      "resourceMonitorIntervalSeconds": 0, "speculation": true, "processesPerGpu": 2})json"));
   config["scriptFolderFirst"] = true;
   config["processes"] = 4;
   layout.placeholders["sideInputs.model"] = "/data/model";
@@ -88,6 +88,7 @@ TEST(CoordinatorConfigTest, WhatNodesHearOfAJobStaysAsItIs) {
       R"("cacheBytes":5242880,"entryScript":"score.py","environment":{},)"
       R"("image":"images.example/digits:1","loggingLevel":"DEBUG","outputAction":"SummaryOnly",)"
       R"("outputFolder":"/data/out","overheadTimeoutSeconds":601,"processes":4,)"
+      R"("processesPerGpu":2,)"
       R"("python":"/usr/bin/python3","resourceMonitorIntervalSeconds":0,)"
       R"("runTimeoutSeconds":61,"shutdownTimeoutSeconds":301,"sideInputs":[],)"
       R"("speculation":true,"stores":[],)"
