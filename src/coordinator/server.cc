@@ -358,8 +358,10 @@ void CoordinatorServer::ObserveWaits() {
   const bool all_wait = !store_waits_.own().empty() && look.ready == 0 && !look.listed;
   if (all_wait) look.kept_by_stores = look.processes;
   look.store = WaitsForStores();
-  look.works =
-      coordinator_.phase() == Coordinator::Phase::kRunning && coordinator_.WaitsFor().empty();
+  const bool runs = coordinator_.phase() == Coordinator::Phase::kRunning;
+  look.works = runs && coordinator_.WaitsFor().empty();
+  // What ends the job ends init() too: the report tells what was so before.
+  look.init = runs ? coordinator_.InitText(Now()) : waits_.times().init;
   waits_.Observe(look, Now());
 }
 

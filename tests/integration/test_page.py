@@ -37,10 +37,10 @@ def run(mini_batch, context):
 class Page:
     """A run whose sixth mini-batch waits, and the thirteenth, and what it serves."""
 
-    def __init__(self, work, *words):
+    def __init__(self, work, *words, script=WAITS):
         self.work = work
         work.files(20)
-        work.script(WAITS)
+        work.script(script)
         # A browser on a busy machine takes longer than run() may by default.
         limits = {"runMaxTry": 1, "allowedFailedCount": 1, "runInvocationTimeoutSeconds": 3600}
         work.job(processCountPerNode=1, **limits)
@@ -152,6 +152,26 @@ def test_events_are_a_snapshot_then_changes_then_the_end(work):
     assert sum(document["series"]["failed"]) == 1
     assert (sum(document["map"]["succeeded"]), sum(document["map"]["failed"])) == (19, 1)
     assert document["errors"]["list"][0]["message"].startswith("<b>bold</b>")
+    assert page.end().code == 0
+
+
+def test_init_that_takes_long_is_on_the_page_while_it_runs(work):
+    page = Page(
+        work,
+        script="from steps import wait_for\n\n"
+        "def init():\n    wait_for('go')\n\n"
+        "def run(mini_batch):\n    return [open(path).read() for path in mini_batch]\n",
+    )
+    events = page.events(page.ask("/v1/events", token=page.token))
+    _, document = next(events)
+    while not document["init"]:
+        document.update(next(events)[1])
+    assert document["init"].startswith("init() has been running for ")
+    assert " on 1 node" in document["init"]
+    page.go()
+    for _, changes in events:
+        document.update(changes)
+    assert (document["state"], document["init"]) == ("Succeeded", "")
     assert page.end().code == 0
 
 

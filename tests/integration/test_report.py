@@ -94,6 +94,23 @@ def hostile(work):
     return report_of(work)
 
 
+def test_the_report_says_what_init_was_at_when_it_ended(work):
+    work.files(2)
+    work.script(
+        "import time\n\n"
+        "def load():\n    time.sleep(3600)\n\n"
+        "def init():\n    load()\n\n"
+        "def run(mini_batch):\n    return []\n"
+    )
+    # What takes less than ten seconds is no news.
+    work.job(initTimeoutSeconds=13, processCountPerNode=1)
+    assert work.run().code == 1
+    data = data_of(report_of(work))
+    assert data["verdict"]["reason"] == "InitTimeout"
+    assert data["init"].startswith("init() has been running for ")
+    assert " on 1 node" in data["init"]
+
+
 def test_the_report_tells_of_the_run(work):
     data = data_of(hostile(work))
     assert (data["name"], data["state"]) == ("job", "Succeeded")

@@ -184,6 +184,7 @@ json PageData(const PageFacts& facts) {
                   {"succeeded", counts.items_succeeded},
                   {"failed", losses.items},
                   {"withoutElement", losses.reported}};
+  out["init"] = facts.live ? facts.live->init : facts.waits ? facts.waits->init : "";
   if (facts.live) {
     out["live"] = true;
     out["state"] = facts.live->state;

@@ -32,6 +32,7 @@ struct LiveFacts {
   std::string state;        // as the progress says it
   std::string cause;        // what it waits for; "": nothing
   std::string store_waits;  // which stores keep it waiting, and how; "": none
+  std::string init;         // for how long init() has been running, and where; "": that is no news
   uint64_t running = 0;
   std::optional<Duration> remaining;
   struct Slowest {  // mini-batch that is in run()

@@ -32,8 +32,13 @@ nlohmann::json PageSource::Now() {
   for (const Figures::Attempt& attempt : figures_.figures().slowest()) {
     slowest.push_back({attempt, ""});
   }
-  LiveFacts live{StateName(coordinator), coordinator.WaitsFor(), of_.store_waits(),
-                 coordinator.running(),  TimeLeft(coordinator),  std::nullopt};
+  LiveFacts live{StateName(coordinator),
+                 coordinator.WaitsFor(),
+                 of_.store_waits(),
+                 coordinator.InitText(of_.clock.Now()),
+                 coordinator.running(),
+                 TimeLeft(coordinator),
+                 std::nullopt};
   if (const auto running = coordinator.Slowest(of_.clock.Now())) {
     const auto& [held, age] = *running;
     live.slowest = {held.id, held.lease.node, age, of_.names.Shown(held.id)};

@@ -18,6 +18,7 @@ void Waits::Observe(const Look& look, Instant now) {
     // slow the report advised smaller mini-batches, which do not help.
     if (look_.listed && look_.leased > 0) times_.last += waited;
   }
+  times_.init = look.init;
   look_ = look;
   looked_at_ = now;
 }

@@ -22,6 +22,7 @@ class Waits {
     bool works = true;            // mini-batches are being given out: not paused, closing or over
     uint64_t kept_by_stores = 0;  // processes of nodes that a store keeps waiting
     std::string store{};          // which one, and how; "": none does
+    std::string init{};           // for how long it has been running, and where; "": it is no news
   };
   // Seconds of processes.
   struct Times {
@@ -30,6 +31,7 @@ class Waits {
     double last = 0;      // for others to end the last mini-batches
     double stores = 0;    // of nodes that a store kept waiting, whatever they did meanwhile
     std::string store{};  // the last one that did, and how
+    std::string init{};   // as it was said when it looked last
   };
 
   // What was so at the look before counts until `now`.

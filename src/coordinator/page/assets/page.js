@@ -137,6 +137,7 @@ function top() {
       const s = data.slowestRunning;
       lines.push(["Slowest running", `${duration(s.seconds)}: mini-batch ${s.miniBatch}${s.item ? ` (${s.item})` : ""}, node ${s.node}`]);
     }
+    if (data.init) lines.push([data.live ? "Waits for init()" : "When it ended", data.init]);
     if (data.storeWaits) lines.push(["Waits for stores", data.storeWaits]);
     if (data.begunAt) lines.push(["Began", data.begunAt]);
     if (data.output) lines.push(["Output", `${data.output.path} (${bytesText(data.output.bytes)})`]);

@@ -170,6 +170,19 @@ TEST(Waits, BehindTheLastResultNobodyWaitsForOthers) {
   EXPECT_DOUBLE_EQ(waits.times().all, 4 * 9);
 }
 
+TEST(Waits, WhatInitIsAtIsThatOfTheLastLook) {
+  Waits waits;
+  const Instant begin{seconds(1)};
+  Waits::Look look = LookOf(0, 10, true);
+  look.any_ready = false;
+  look.init = "init() has been running for 30s on 1 node";
+  waits.Observe(look, begin);
+  EXPECT_EQ(waits.times().init, look.init);
+  look.init = "";
+  waits.Observe(look, begin + seconds(1));
+  EXPECT_EQ(waits.times().init, "");
+}
+
 TEST(Waits, NodesThatAStoreKeepsWaitingAreCountedWhateverTheyDo) {
   Waits waits;
   const Instant begin;
