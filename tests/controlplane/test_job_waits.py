@@ -315,6 +315,29 @@ def test_claim_that_cannot_be_shared(world):
     assert nothing_runs(world)
 
 
+def event_of_a_claim(world, claim, kind, reason, message):
+    """What the controller of volumes, which is not among those that run here, says of it."""
+    world.client.create(
+        "Event",
+        world.namespace,
+        {
+            "metadata": {"generateName": "results."},
+            "type": kind,
+            "reason": reason,
+            "message": message,
+            "involvedObject": {
+                "apiVersion": "v1",
+                "kind": "PersistentVolumeClaim",
+                "name": claim["metadata"]["name"],
+                "namespace": world.namespace,
+                "uid": claim["metadata"]["uid"],
+            },
+            "firstTimestamp": claim["metadata"]["creationTimestamp"],
+            "lastTimestamp": claim["metadata"]["creationTimestamp"],
+        },
+    )
+
+
 def test_a_claim_whose_class_is_missing(world):
     """No pod says so, but the claim's events do; the job goes on by itself once it is bound."""
     world.kubelet.hold = lambda pod: True
@@ -332,25 +355,8 @@ def test_a_claim_whose_class_is_missing(world):
     world.kubelet.unschedulable(
         pod, "0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims."
     )
-    world.client.create(
-        "Event",
-        world.namespace,
-        {
-            "metadata": {"name": "results.1"},
-            "type": "Warning",
-            "reason": "ProvisioningFailed",
-            "message": 'storageclass.storage.k8s.io "nosuch" not found',
-            "involvedObject": {
-                "apiVersion": "v1",
-                "kind": "PersistentVolumeClaim",
-                "name": "results",
-                "namespace": world.namespace,
-                "uid": claim["metadata"]["uid"],
-            },
-            "firstTimestamp": pod["metadata"]["creationTimestamp"],
-            "lastTimestamp": pod["metadata"]["creationTimestamp"],
-        },
-    )
+    what = 'storageclass.storage.k8s.io "nosuch" not found'
+    event_of_a_claim(world, claim, "Warning", "ProvisioningFailed", what)
     words = ("VolumeNotBound", "PersistentVolumeClaim results", '"nosuch" not found', "create that")
     until_told(world, *words, within=20)
     world.until_condition("Stalled", reason="VolumeNotBound")
@@ -367,6 +373,33 @@ def test_a_claim_whose_class_is_missing(world):
     world.until_condition("Stalled", "False", within=40)
     world.kubelet.hold = lambda pod: False
     world.until_condition("Complete", within=40)
+
+
+def test_a_claim_for_several_hosts_of_a_class_that_makes_none(world):
+    """As kind and minikube come: a volume is made for the first pod's host, and for it alone. The
+    scheduler, which waits for that volume, says nothing."""
+    world.kubelet.hold = lambda pod: True
+    world.code()
+    wanted = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}}
+    claim = world.client.create(
+        "PersistentVolumeClaim", world.namespace, {"metadata": {"name": "results"}, "spec": wanted}
+    )
+    world.submit(needed=False)
+    waits = (
+        "Waiting for a volume to be created either by the external provisioner "
+        "'rancher.io/local-path' or manually by the system administrator."
+    )
+    event_of_a_claim(world, claim, "Normal", "ExternalProvisioning", waits)
+    until_told(world, "VolumeNotBound", "PersistentVolumeClaim results", waits, within=20)
+    assert world.condition("Stalled")["status"] == "False", "it may yet be made"
+    refused = (
+        'failed to provision volume with StorageClass "standard": '
+        "NodePath only supports ReadWriteOnce and ReadWriteOncePod (1.22+) access modes"
+    )
+    event_of_a_claim(world, claim, "Warning", "ProvisioningFailed", refused)
+    cure = "use a ReadWriteOnce claim, and all pods run on one host"
+    until_told(world, "VolumeNotBound", refused, cure, within=40)
+    world.until_condition("Stalled", reason="VolumeNotBound")
 
 
 def test_claim_of_one_host_keeps_the_pods_together(world):
