@@ -36,11 +36,28 @@ void OutputIndex::BeginMiniBatch(job::BatchId id) {
   id_ = id;
   begin_ = offset_;
   inside_ = true;
+  row_group_.reset();
 }
 
 void OutputIndex::Add(std::string_view bytes) {
   offset_ += bytes.size();
-  if (inside_) digest_.Add(bytes);
+  if (inside_ && kind_ == Rows::kApart) digest_.Add(bytes);
+}
+
+void OutputIndex::AddRows(std::string_view bytes) {
+  if (kind_ == Rows::kInRowGroups) digest_.Add(bytes);
+}
+
+void OutputIndex::InRowGroup(uint64_t row_group) {
+  if (!row_group_) row_group_ = row_group;
+}
+
+std::string OutputIndex::PlaceOf(uint64_t rows) const {
+  const std::string counted = fmt::format(R"("firstRow":{},"rows":{})", rows_, rows);
+  if (kind_ == Rows::kApart) {
+    return fmt::format(R"("offset":{},"bytes":{},{})", begin_, offset_ - begin_, counted);
+  }
+  return row_group_ ? fmt::format(R"("rowGroup":{},{})", *row_group_, counted) : counted;
 }
 
 Status OutputIndex::EndMiniBatch(uint64_t rows, uint32_t count,
@@ -48,7 +65,6 @@ Status OutputIndex::EndMiniBatch(uint64_t rows, uint32_t count,
                                  const std::vector<job::SideFile>& files) {
   inside_ = false;
   ++batches_;
-  rows_ += rows;
   std::string paths;
   for (const plan::PlannedItem& item : planned) {
     if (!item.path.empty()) paths += (paths.empty() ? "" : ",") + JsonText(item.path);
@@ -59,11 +75,12 @@ Status OutputIndex::EndMiniBatch(uint64_t rows, uint32_t count,
   }
   if (!files.empty()) listed = R"(,"files":[)" + listed + "]";
   const uint64_t first = planned.empty() ? 0 : planned.front().first_item;
-  return put_(fmt::format(
-      R"({{"miniBatch":{},"offset":{},"bytes":{},"rows":{},"sha256":"{}","firstItem":{},"items":{},)"
-      R"("paths":[{}]{}}})"
-      "\n",
-      id_, begin_, offset_ - begin_, rows, Hex(digest_.Finish()), first, count, paths, listed));
+  const std::string place = PlaceOf(rows);
+  rows_ += rows;
+  return put_(
+      fmt::format(R"({{"miniBatch":{},{},"sha256":"{}","firstItem":{},"items":{},"paths":[{}]{}}})"
+                  "\n",
+                  id_, place, Hex(digest_.Finish()), first, count, paths, listed));
 }
 
 Status OutputIndex::End(const job::Published& output) {

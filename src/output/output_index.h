@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,7 +22,11 @@ class OutputIndex {
   // Takes the next bytes of the index; they need not outlive the call.
   using Put = std::function<Status(std::string_view bytes)>;
 
-  explicit OutputIndex(Put put) : put_(std::move(put)) {}
+  // kApart: the rows of a mini-batch stand in the output in one piece, as bytes that Add is told.
+  // kInRowGroups: several share a row group, of which AddRows and InRowGroup are told.
+  enum class Rows : uint8_t { kApart, kInRowGroups };
+
+  OutputIndex(Put put, Rows rows) : put_(std::move(put)), kind_(rows) {}
 
   // `output` is the name of the file that this is the index of. `trial` says what of the inputs its
   // job took (api::TrialOf); "": all.
@@ -30,6 +35,10 @@ class OutputIndex {
   void BeginMiniBatch(job::BatchId id);
   // The next bytes of the output, whoever's they are.
   void Add(std::string_view bytes);
+  // The next rows of the mini-batch, as its worker made them.
+  void AddRows(std::string_view bytes);
+  // Where its next rows are; the first that is told counts.
+  void InRowGroup(uint64_t row_group);
   // `items` are those of the mini-batch: `count` of them, as `planned` names them. `files`: what it
   // has written beside its rows, where that is published with them.
   Status EndMiniBatch(uint64_t rows, uint32_t count, const std::vector<plan::PlannedItem>& planned,
@@ -42,11 +51,15 @@ class OutputIndex {
   static bool IsIndex(std::string_view begin);
 
  private:
+  std::string PlaceOf(uint64_t rows) const;
+
   const Put put_;
+  const Rows kind_;
   job::BatchId id_ = 0;
   bool inside_ = false;  // of a mini-batch
   uint64_t offset_ = 0;  // of the next byte
   uint64_t begin_ = 0;   // of the mini-batch
+  std::optional<uint64_t> row_group_;
   uint64_t batches_ = 0;
   uint64_t rows_ = 0;
   Sha256 digest_;

@@ -155,8 +155,10 @@ class Copier {
         if (const Status taken = TakeList(rows, part.first, files); !taken.ok()) return taken;
         if (rows.empty()) continue;
       }
+      index_.AddRows(rows);
       const Status added = format_.Add(rows, std::exchange(begins, false), put_);
       if (!added.ok()) return Numbered(id, added);
+      if (const auto group = format_.RowGroup()) index_.InRowGroup(*group);
     }
     if (list_alone_) {
       count = files.size();
@@ -266,18 +268,18 @@ Result<Publication> PublishOutput(Sink& sink, const ledger::Ledger& ledger,
   const Replaceable replaceable{state.settings() && state.settings()->may_replace,
                                 state.last_published()};
   const Succession batches(state, options.order);
+  RowsAhead ahead{.rows = state.counts().rows};
   uint64_t total = state.header().size();
-  uint64_t results = 0;
-  const Status added_up = batches.Each([&total, &results](job::BatchId, const auto& parts) {
+  const Status added_up = batches.Each([&total, &ahead](job::BatchId, const auto& parts) {
     for (const job::JobState::RowsPart& part : parts) {
-      total += part.place.length;
-      if (part.first) ++results;
+      ahead.bytes += part.place.length;
+      if (part.first) ++ahead.results;
     }
     total += kIndexLine;
     return Status();
   });
   if (!added_up.ok()) return added_up.error();
-  total += (*format)->Around(results);
+  total += ahead.bytes + (*format)->Around(ahead);
   const Result<std::optional<uint64_t>> room = sink.Room();
   if (!room.ok()) return room.error();
   if (*room && **room < total + kSpareBytes) {
@@ -302,7 +304,9 @@ Result<Publication> PublishOutput(Sink& sink, const ledger::Ledger& ledger,
     return writer.Append(block);
   });
   Blocks index_lines([&writer](std::string_view block) { return writer.AppendIndex(block); });
-  OutputIndex index([&index_lines](std::string_view line) { return index_lines.Add(line); });
+  const bool in_row_groups = options.format == api::OutputFormat::kParquet && !list_alone;
+  OutputIndex index([&index_lines](std::string_view line) { return index_lines.Add(line); },
+                    in_row_groups ? OutputIndex::Rows::kInRowGroups : OutputIndex::Rows::kApart);
   uint64_t lines = 0;
   const bool text = options.format == api::OutputFormat::kText && !list_alone;
   const RowFormat::Put put = [&](std::string_view bytes) {

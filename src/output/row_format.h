@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,13 @@
 #include "parquet/column.h"
 
 namespace parallelrun::output {
+
+// The rows that are to come.
+struct RowsAhead {
+  uint64_t results = 0;
+  uint64_t rows = 0;
+  uint64_t bytes = 0;  // as the workers made them
+};
 
 class RowFormat {
  public:
@@ -28,8 +36,11 @@ class RowFormat {
   virtual Status Add(std::string_view rows, bool first, const Put& put) = 0;
   // Behind the last row.
   virtual Status End(const Put& put) = 0;
-  // About how many bytes it puts beside the rows of so many results.
-  virtual uint64_t Around(uint64_t /*results*/) const { return 0; }
+  // About how many bytes it puts beside these rows.
+  virtual uint64_t Around(const RowsAhead& /*rows*/) const { return 0; }
+  // Of a format that puts the rows of several results together: in which group of them those of the
+  // last result are, from 0. nullopt: not known yet, or it has none.
+  virtual std::optional<uint64_t> RowGroup() const { return std::nullopt; }
 };
 
 // What stands in front of rows, where a format has a place for it.

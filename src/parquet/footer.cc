@@ -162,10 +162,10 @@ Result<std::string> Footer::End() const {
   to.EndStruct();
   if (end.size() > std::numeric_limits<int32_t>::max()) {
     return Error{Code::kInvalid,
-                 fmt::format("its {} mini-batches with rows make a footer of {} bytes, and Parquet "
-                             "has at most 2 GiB; give each more with miniBatchSize, or write "
+                 fmt::format("its {} row groups of {} columns make a footer of {} bytes, and "
+                             "Parquet has at most 2 GiB; return fewer columns, or write "
                              "output.format: jsonl",
-                             count_, end.size())};
+                             count_, columns_.size(), end.size())};
   }
   const auto length = static_cast<uint32_t>(end.size());
   Encoder(end).U32(length);

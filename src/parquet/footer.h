@@ -30,6 +30,7 @@ class Footer {
   explicit Footer(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
   const std::vector<Column>& columns() const { return columns_; }
+  uint64_t groups() const { return count_; }  // so far
   // `chunks`: one for each column, in their order.
   void Add(uint32_t rows, const std::vector<Chunk>& chunks);
   // What stands behind the last row group, to the end of the file. kInvalid: its length is no

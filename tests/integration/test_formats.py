@@ -197,6 +197,7 @@ def test_the_index_finds_the_rows_of_each_mini_batch(work):
         assert head == {"parallelrunIndex": 1, "output": work.output.name}
         assert [line["miniBatch"] for line in lines] == batches
         at = len(b"text\n")
+        count = 0
         for line in lines:
             first = 2 * line["miniBatch"]
             items = min(2, 9 - first)
@@ -207,6 +208,8 @@ def test_the_index_finds_the_rows_of_each_mini_batch(work):
                 [f"row {first + i}\u00e9" for i in range(items)] if line["miniBatch"] != 3 else []
             )
             assert line["rows"] == len(rows)
+            assert line["firstRow"] == count
+            count += len(rows)
             assert line["offset"] == at
             at += line["bytes"]
             content = output[line["offset"] : at]

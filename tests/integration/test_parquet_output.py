@@ -57,6 +57,11 @@ def table_of(path):
     return file.read().to_pylist()
 
 
+def rows_of_groups(path):
+    groups = parquet.ParquetFile(path).metadata
+    return [groups.row_group(i).num_rows for i in range(groups.num_row_groups)]
+
+
 def test_every_reader_takes_it_and_it_says_what_json_lines_say(work):
     texts = [TEXTS[i % len(TEXTS)] + str(i) for i in range(14)]
     for i, text in enumerate(texts):
@@ -81,8 +86,7 @@ def test_every_reader_takes_it_and_it_says_what_json_lines_say(work):
     types = ["string", "int64", "double", "bool", "string", "string"]
     assert list(map(str, table.schema.types)) == types
     assert table.to_pylist() == expected
-    groups = parquet.ParquetFile(output).metadata
-    assert [groups.row_group(i).num_rows for i in range(groups.num_row_groups)] == [2] * 6
+    assert rows_of_groups(output) == [12], "small mini-batches share a row group"
 
     frame = pandas.read_parquet(output)
     assert frame.astype(object).where(frame.notna(), None).to_dict("records") == expected
@@ -234,20 +238,28 @@ def test_rows_that_are_no_row_group_fail_their_mini_batch(work):
     assert table_of(work.output) == [{"a": 0}, {"a": 2}]
 
 
-def test_the_index_finds_each_row_group_and_each_row_says_where_it_comes_from(work):
+def test_the_index_finds_the_rows_in_their_row_groups_and_each_says_where_it_comes_from(work):
     work.files(9)
     work.script(
+        "import random\n"
         "from steps import there\n"
         "def run(mini_batch, context):\n"
         "    if context.minibatch_index == 1 and not there('mended'):\n"
         "        raise ValueError('not yet')\n"
         "    if context.minibatch_index == 3:\n"
         "        return []\n"
-        "    return [{'text': open(path).read()} for path in mini_batch]\n"
+        "    noise = random.Random(context.minibatch_index).randbytes\n"
+        "    texts = [open(path).read() for path in mini_batch]\n"
+        "    return [{'text': text, 'noise': noise(1_500_000)} for text in texts]\n"
     )
     parquet_job(work, runMaxTry=1, output={"provenance": True})
     assert work.run("--nodes", "2").code == 3
-    for batches in ([0, 2, 3, 4], [0, 1, 2, 3, 4]):
+    digests = {}
+    # Of 3 MB each but the last, and without rows 3: two share a row group, of at most 8 MiB.
+    for batches, places in (
+        ([0, 2, 3, 4], {0: 0, 2: 0, 4: 0}),
+        ([0, 1, 2, 3, 4], {0: 0, 1: 0, 2: 1, 4: 1}),
+    ):
         content = work.output.read_bytes()
         index = work.output.with_name(work.output.name + ".index.jsonl").read_text()
         _, *lines, whole = map(json.loads, index.splitlines())
@@ -255,17 +267,22 @@ def test_the_index_finds_each_row_group_and_each_row_says_where_it_comes_from(wo
         assert whole["bytes"] == len(content)
         assert whole["sha256"] == hashlib.sha256(content).hexdigest()
         file = parquet.ParquetFile(io.BytesIO(content))
-        with_rows = [line for line in lines if line["rows"]]
-        assert file.metadata.num_row_groups == len(with_rows)
-        end = 4
-        for number, line in enumerate(with_rows):
-            assert line["offset"] == end
-            end += line["bytes"]
-            column = file.metadata.row_group(number).column(0)
-            assert line["offset"] <= column.data_page_offset < end
-            own = content[line["offset"] : end]
-            assert line["sha256"] == hashlib.sha256(own).hexdigest()
-            assert file.read_row_group(number).to_pylist() == [
+        assert file.metadata.num_row_groups == max(places.values()) + 1
+        assert {line["miniBatch"]: line["rowGroup"] for line in lines if line["rows"]} == places
+        count = 0
+        for line in lines:
+            assert "offset" not in line and "bytes" not in line
+            assert line["firstRow"] == count
+            count += line["rows"]
+            digest = digests.setdefault(line["miniBatch"], line["sha256"])
+            assert line["sha256"] == digest, "the same rows, the same digest"
+            if not line["rows"]:
+                assert "rowGroup" not in line
+                continue
+            number = line["rowGroup"]
+            before = sum(file.metadata.row_group(i).num_rows for i in range(number))
+            rows = file.read_row_group(number).drop(["noise"])
+            assert rows.slice(line["firstRow"] - before, line["rows"]).to_pylist() == [
                 {
                     "text": f"row {item}",
                     "_file": str(work.data / f"{item:06}.txt"),
@@ -274,8 +291,67 @@ def test_the_index_finds_each_row_group_and_each_row_says_where_it_comes_from(wo
                 }
                 for item in range(line["firstItem"], line["firstItem"] + line["rows"])
             ]
+        assert count == whole["rows"]
         work.make("mended")
         assert work.run("--retry-failed").code == 0
+    assert len(set(digests.values())) == len(digests)
+
+
+# Mini-batches with different columns and types, and one whose pyarrow has no zstd.
+SHARED = """
+import numpy, sys
+
+def run(mini_batch, context):
+    index = context.minibatch_index
+    rows = sys.modules["parallelrun.worker.parquet_rows"].ParquetRows
+    if not hasattr(rows, "made"):
+        rows.made = rows._bytes
+        def as_told(self, *arguments):
+            self._codec = rows.codec
+            return rows.made(self, *arguments)
+        rows._bytes = as_told
+    rows.codec = "none" if index == 6 else "zstd"
+    row = {"n": index if index % 2 else index + 0.5, "text": str(index) * 100}
+    if index % 3 == 0:
+        row["vector"] = numpy.arange(index, dtype=float)
+    if index == 7:
+        row["late"] = True
+    return [row] * (index % 4)
+"""
+
+
+def test_mini_batches_that_share_a_row_group_lose_nothing_of_what_the_others_lack(work):
+    work.files(10)
+    work.script(SHARED)
+    columns = ["n", "text", "vector", "late"]
+    parquet_job(work, miniBatchSize="1", output={"columns": columns})
+    result = work.run("--nodes", "2")
+    assert result.code == 0, result
+    expected = [
+        {
+            "n": index if index % 2 else index + 0.5,
+            "text": str(index) * 100,
+            "vector": [float(i) for i in range(index)] if index % 3 == 0 else None,
+            "late": True if index == 7 else None,
+        }
+        for index in range(10)
+        for _ in range(index % 4)
+    ]
+    assert table_of(work.output) == expected
+    # 0, 4 and 8 have no row, and 6 has pages that are not compressed.
+    assert rows_of_groups(work.output) == [1 + 2 + 3 + 1, 2, 3 + 1]
+    codecs = {
+        parquet.ParquetFile(work.output).metadata.row_group(1).column(i).compression
+        for i in range(4)
+    }
+    assert codecs == {"UNCOMPRESSED"}
+
+    duckdb = pytest.importorskip("duckdb")
+    rows = duckdb.sql(f"select * from read_parquet('{work.output}')").fetchall()
+    assert [dict(zip(columns, row)) for row in rows] == expected
+    polars = pytest.importorskip("polars")
+    assert polars.read_parquet(work.output).to_dicts() == expected
+    assert work.call("verify", work.out / "job" / "state").code == 0
 
 
 def settled(work, number):
@@ -307,6 +383,7 @@ def test_completion_orders_row_groups_and_not_columns(work):
 
 
 HELD = """
+import random
 import pandas
 from steps import note, wait_for
 
@@ -317,6 +394,7 @@ def run(mini_batch, context):
         wait_for("go")
     return pandas.DataFrame(
         {"text": [open(path).read() * 50000 for path in mini_batch],
+         "noise": [random.Random(path).randbytes(1_500_000) for path in mini_batch],
          "n": [index if index % 2 else index / 2] * len(mini_batch)})
 """
 
@@ -330,6 +408,7 @@ def test_killed_in_the_middle_it_is_byte_for_byte_the_undisturbed_one(work, vict
     assert work.run().code == 0
     undisturbed = work.output.read_bytes()
     assert len(table_of(work.output)) == 16
+    assert rows_of_groups(work.output) == [4] * 4, "mini-batches of 3 MB: two share a row group"
     (work.root / "go").unlink()
     (work.root / "held").unlink()
 

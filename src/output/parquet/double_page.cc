@@ -1,7 +1,6 @@
 #include "output/parquet/double_page.h"
 
 #include <spdlog/fmt/fmt.h>
-#include <zstd.h>
 
 #include <cmath>
 #include <cstring>
@@ -9,30 +8,14 @@
 
 #include "base/bytes.h"
 #include "base/escape.h"
+#include "output/parquet/compression.h"
 
 namespace parallelrun::output {
 namespace {
 
-constexpr int kLevel = 1;           // as workers have it
 constexpr double kBeyond = 0x1p63;  // the first number that an int64 does not hold
 
 Error NoPage() { return {Code::kCorrupt, "a page of whole numbers cannot be read"}; }
-
-Result<std::string> Decompressed(std::string_view bytes, uint32_t size) {
-  std::string decoded(size, '\0');
-  const size_t made = ZSTD_decompress(decoded.data(), size, bytes.data(), bytes.size());
-  if (ZSTD_isError(made) != 0 || made != size) return NoPage();
-  return decoded;
-}
-
-Result<std::string> Compressed(std::string_view bytes) {
-  std::string stored(ZSTD_compressBound(bytes.size()), '\0');
-  const size_t made =
-      ZSTD_compress(stored.data(), stored.size(), bytes.data(), bytes.size(), kLevel);
-  if (ZSTD_isError(made) != 0) return Error{Code::kInternal, "zstd cannot compress a page"};
-  stored.resize(made);
-  return stored;
-}
 
 }  // namespace
 

@@ -2,9 +2,12 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/escape.h"
+#include "output/parquet/compression.h"
 #include "output/parquet/double_page.h"
 
 namespace parallelrun::output {
@@ -21,6 +24,7 @@ Error Cut() { return {Code::kCorrupt, "the rows of a mini-batch end within a row
 ParquetJoin::ParquetJoin(std::vector<Column> columns) : footer_(std::move(columns)) {
   const std::vector<Column>& all = footer_.columns();
   for (size_t i = 0; i < all.size(); ++i) places_.emplace(all[i].name, i);
+  parts_.resize(all.size());
 }
 
 Status ParquetJoin::Begin(const Put& put) {
@@ -33,6 +37,7 @@ Status ParquetJoin::Add(std::string_view rows, bool first, const Put& put) {
   if (first) {
     if (reader_ && !reader_->whole()) return Cut();
     reader_.reset();
+    of_result_.reset();
   }
   if (rows.empty()) return {};  // a result without rows adds nothing
   if (!reader_) reader_.emplace(static_cast<parquet::RowGroupTaker&>(*this));
@@ -42,13 +47,32 @@ Status ParquetJoin::Add(std::string_view rows, bool first, const Put& put) {
 Status ParquetJoin::End(const Put& put) {
   put_ = &put;
   if (reader_ && !reader_->whole()) return Cut();
+  if (const Status ended = EndGroup(); !ended.ok()) return ended;
   const Result<std::string> footer = footer_.End();
   return footer.ok() ? Write(*footer) : Status(footer.error());
 }
 
+// Of two row groups that follow each other, both together are more than one may share.
+uint64_t ParquetJoin::Around(const RowsAhead& rows) const {
+  const uint64_t full = rows.bytes / kMostSharedBytes + rows.rows / kMostSharedRows;
+  return footer_.Estimate(std::min(rows.results, 2 * full + 1));
+}
+
 Status ParquetJoin::TakeHead(const parquet::RowGroupHead& head) {
   head_ = head;
-  chunks_.assign(footer_.columns().size(), Chunk());
+  const uint64_t bytes = std::accumulate(head.bytes.begin(), head.bytes.end(), uint64_t{0});
+  const bool shared = group_rows_ > 0 && head.codec == codec_ &&
+                      group_bytes_ + bytes <= kMostSharedBytes &&
+                      uint64_t{group_rows_} + head.rows <= kMostSharedRows;
+  if (!shared) {
+    if (const Status ended = EndGroup(); !ended.ok()) return ended;
+    codec_ = head.codec;
+    alone_ = bytes > kMostSharedBytes || head.rows > kMostSharedRows;
+  }
+  group_bytes_ += bytes;
+  group_rows_ += head.rows;
+  of_result_ = footer_.groups();
+  for (Part& part : parts_) part.had = false;
   return {};
 }
 
@@ -67,13 +91,12 @@ Status ParquetJoin::TakeColumn(size_t column) {
                  fmt::format("has {} in the column {}, and the output {}", parquet::TypeText(from),
                              Printable(from.name, kShownShort), parquet::TypeText(to))};
   }
-  chunks_[column_].codec = head_.codec;
-  chunks_[column_].offset = offset_;
-  return {};
+  parts_[column_].had = true;
+  return WriteMissing(column_);
 }
 
 Status ParquetJoin::TakePage(const parquet::Page& page) {
-  if (!to_doubles_) return WritePageHeader(page);
+  if (!to_doubles_) return WritePageHeader(column_, page);
   if (page.bytes > kMostIntegerPage) {
     return Error{Code::kCorrupt, "a page of whole numbers is too long"};
   }
@@ -83,46 +106,75 @@ Status ParquetJoin::TakePage(const parquet::Page& page) {
 }
 
 Status ParquetJoin::TakeBytes(std::string_view bytes) {
-  if (!to_doubles_) {
-    chunks_[column_].bytes += bytes.size();
-    return Write(bytes);
-  }
+  if (!to_doubles_) return WriteTo(column_, bytes);
   page_bytes_ += bytes;
   if (page_bytes_.size() < page_.bytes) return {};
   const Result<DoublePage> made =
       ToDoubles(page_, page_bytes_, head_.codec, footer_.columns()[column_]);
   if (!made.ok()) return made.error();
-  if (const Status written = WritePageHeader(made->page); !written.ok()) return written;
-  chunks_[column_].bytes += made->bytes.size();
-  return Write(made->bytes);
+  if (const Status s = WritePageHeader(column_, made->page); !s.ok()) return s;
+  return WriteTo(column_, made->bytes);
 }
 
+// A page of missing values waits for those of the next results: most that lack a column follow
+// each other.
 Status ParquetJoin::TakeEnd() {
-  for (size_t i = 0; i < chunks_.size(); ++i) {
-    if (chunks_[i].bytes > 0) continue;
-    if (const Status written = WriteMissing(i); !written.ok()) return written;
+  for (Part& part : parts_) {
+    if (!part.had) part.missing += head_.rows;
   }
-  footer_.Add(head_.rows, chunks_);
+  return alone_ ? EndGroup() : Status();
+}
+
+Status ParquetJoin::EndGroup() {
+  if (group_rows_ == 0) return {};
+  std::vector<Chunk> chunks;
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    if (const Status s = WriteMissing(i); !s.ok()) return s;
+    Part& part = parts_[i];
+    part.chunk.codec = codec_;
+    if (!alone_) {
+      part.chunk.offset = offset_;
+      if (const Status s = Write(part.bytes); !s.ok()) return s;
+      part.bytes.clear();
+    }
+    chunks.push_back(std::exchange(part.chunk, Chunk()));
+  }
+  footer_.Add(group_rows_, chunks);
+  group_rows_ = 0;
+  group_bytes_ = 0;
   return {};
 }
 
 Status ParquetJoin::WriteMissing(size_t column) {
-  const std::string bytes = parquet::MissingValues(head_.rows, footer_.columns()[column].list);
-  const auto size = static_cast<uint32_t>(bytes.size());
-  column_ = column;
-  chunks_[column].offset = offset_;
-  if (const Status s = WritePageHeader({head_.rows, size, size}); !s.ok()) return s;
-  chunks_[column].bytes += size;
-  return Write(bytes);
+  const uint32_t values = std::exchange(parts_[column].missing, 0);
+  if (values == 0) return {};
+  std::string bytes = parquet::MissingValues(values, footer_.columns()[column].list);
+  const auto decoded = static_cast<uint32_t>(bytes.size());
+  if (codec_ == parquet::Codec::kZstd) {
+    Result<std::string> stored = Compressed(bytes);
+    if (!stored.ok()) return stored.error();
+    bytes = std::move(*stored);
+  }
+  const parquet::Page page{values, decoded, static_cast<uint32_t>(bytes.size())};
+  if (const Status s = WritePageHeader(column, page); !s.ok()) return s;
+  return WriteTo(column, bytes);
 }
 
-Status ParquetJoin::WritePageHeader(const parquet::Page& page) {
+Status ParquetJoin::WritePageHeader(size_t column, const parquet::Page& page) {
   const std::string header = parquet::PageHeader(page);
-  Chunk& chunk = chunks_[column_];
+  Chunk& chunk = parts_[column].chunk;
+  if (chunk.bytes == 0) chunk.offset = offset_;
   chunk.values += page.values;
-  chunk.bytes += header.size();
   chunk.decoded += header.size() + page.decoded;
-  return Write(header);
+  return WriteTo(column, header);
+}
+
+Status ParquetJoin::WriteTo(size_t column, std::string_view bytes) {
+  Part& part = parts_[column];
+  part.chunk.bytes += bytes.size();
+  if (alone_) return Write(bytes);
+  part.bytes += bytes;
+  return {};
 }
 
 Status ParquetJoin::Write(std::string_view bytes) {

@@ -219,6 +219,7 @@ TEST_F(PublisherTest, TheIndexSaysWhereTheRowsOfEachMiniBatchAre) {
     const json& two = lines[order == RowOrder::kMiniBatch ? 2 : 1];
     EXPECT_EQ(two["miniBatch"], 2);
     EXPECT_EQ(two["rows"], 2);
+    EXPECT_EQ(two["firstRow"], order == RowOrder::kMiniBatch ? 1 : 0);
     EXPECT_EQ(two["firstItem"], 2);
     EXPECT_EQ(two["items"], 1);
     EXPECT_EQ(two["paths"], json({"/in/a.csv"}));
@@ -339,6 +340,56 @@ std::vector<uint64_t> RowGroupsOf(const std::string& file) {
   return rows;
 }
 
+// What the index says of the place of each mini-batch's rows.
+std::string PlacesIn(const std::string& index) {
+  std::string places;
+  for (const json& line : Lines(index)) {
+    if (!line.contains("miniBatch")) continue;
+    EXPECT_FALSE(line.contains("offset") || line.contains("bytes")) << line;
+    places += line["miniBatch"].dump() + ": " +
+              (line.contains("rowGroup") ? line["rowGroup"].dump() : "none") + ", " +
+              line["firstRow"].dump() + " + " + line["rows"].dump() + "\n";
+  }
+  return places;
+}
+
+TEST(PublisherParquetTest, TheIndexSaysTheRowGroupAndWhatTheWorkerMade) {
+  const std::string two = RowGroupOf(2, "int64");
+  const std::string zero = RowGroupOf(1, "int64");
+  for (size_t cut = 1; cut < two.size(); cut += 7) {
+    JobOfThree job({two.substr(0, cut), two.substr(cut)}, {"", zero});
+    for (const RowOrder order : {RowOrder::kMiniBatch, RowOrder::kCompletion}) {
+      MemorySink sink;
+      const auto published =
+          job.PublishTo(sink, {.order = order, .format = api::OutputFormat::kParquet});
+      ASSERT_TRUE(published.ok()) << published.error().message;
+      EXPECT_EQ(PlacesIn(sink.index()), order == RowOrder::kMiniBatch
+                                            ? "0: 0, 0 + 1\n2: 0, 1 + 2\n"
+                                            : "2: 0, 0 + 2\n0: 0, 2 + 1\n");
+      for (const json& line : Lines(sink.index())) {
+        if (!line.contains("miniBatch")) continue;
+        EXPECT_EQ(line["sha256"], Sha256Hex(line["miniBatch"] == 2 ? two : zero));
+      }
+    }
+  }
+}
+
+TEST(PublisherParquetTest, AResultThatIsLargeHasARowGroupOfItsOwn) {
+  JobOfThree job({"", RowGroupOf(200'000, "int64")}, {"", RowGroupOf(1, "int64")});
+  MemorySink sink;
+  ASSERT_TRUE(job.PublishTo(sink, {.format = api::OutputFormat::kParquet}).ok());
+  EXPECT_EQ(RowGroupsOf(*sink.object()), (std::vector<uint64_t>{1, 200'000}));
+  // The count of rows is the agent's, which this job has told as two.
+  EXPECT_EQ(PlacesIn(sink.index()), "0: 0, 0 + 1\n2: 1, 1 + 2\n");
+}
+
+TEST(PublisherParquetTest, AMiniBatchWithoutRowsIsInNoRowGroup) {
+  JobOfThree job({"", RowGroupOf(2, "int64")}, {"", ""});
+  MemorySink sink;
+  ASSERT_TRUE(job.PublishTo(sink, {.format = api::OutputFormat::kParquet}).ok());
+  EXPECT_EQ(PlacesIn(sink.index()), "0: none, 0 + 0\n2: 0, 0 + 2\n");
+}
+
 TEST(PublisherParquetTest, ColumnsAreThoseOfAllWhateverTheOrder) {
   const std::string two = RowGroupOf(2, "int64");
   for (size_t cut = 1; cut < two.size(); ++cut) {
@@ -348,9 +399,7 @@ TEST(PublisherParquetTest, ColumnsAreThoseOfAllWhateverTheOrder) {
       const auto published =
           job.PublishTo(sink, {.order = order, .format = api::OutputFormat::kParquet});
       ASSERT_TRUE(published.ok()) << published.error().message;
-      EXPECT_EQ(RowGroupsOf(*sink.object()), order == RowOrder::kMiniBatch
-                                                 ? (std::vector<uint64_t>{1, 2})
-                                                 : (std::vector<uint64_t>{2, 1}));
+      EXPECT_EQ(RowGroupsOf(*sink.object()), std::vector<uint64_t>{3});
     }
   }
 }

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/bytes.h"
+#include "output/parquet/compression.h"
 #include "output/parquet/double_page.h"
 #include "output/parquet/output_columns.h"
 #include "plan/parquet_footer.h"
@@ -37,7 +38,9 @@ struct ColumnPage {
   std::string page;  // empty: none
 };
 
-std::string GroupOf(uint32_t rows, const std::vector<ColumnPage>& columns) {
+// Of `codec` "zstd" the pages are not compressed all the same: nothing looks into them.
+std::string GroupOf(uint32_t rows, const std::vector<ColumnPage>& columns,
+                    const std::string& codec = "none") {
   std::string head;
   std::string body;
   for (const auto& [column, page] : columns) {
@@ -48,8 +51,8 @@ std::string GroupOf(uint32_t rows, const std::vector<ColumnPage>& columns) {
             (column.list ? "true" : "false") + R"(,"bytes":)" + std::to_string(chunk.size()) + "}";
     body += chunk;
   }
-  return R"({"rows":)" + std::to_string(rows) + R"(,"codec":"none","columns":[)" + head + "]}\n" +
-         body;
+  return R"({"rows":)" + std::to_string(rows) + R"(,"codec":")" + codec + R"(","columns":[)" +
+         head + "]}\n" + body;
 }
 
 const Column kWhole{"a", Type::kInt64};
@@ -95,16 +98,145 @@ std::vector<uint64_t> RowsOfGroups(const std::string& file) {
   return rows;
 }
 
-TEST(ParquetJoin, EachResultWithRowsIsARowGroup) {
-  const std::string page = PageOf<int64_t>({1, 2});
-  const std::string other = PageOf<int64_t>({7});
-  const JointFile joined = JoinedFile(
-      {kWhole}, {{""}, {GroupOf(2, {{kWhole, page}})}, {"", ""}, {GroupOf(1, {{kWhole, other}})}});
+TEST(ParquetJoin, SmallResultsShareARowGroup) {
+  const Column other{"b", Type::kInt64};
+  const std::string first = PageOf<int64_t>({1, 2});
+  const std::string second = PageOf<int64_t>({7});
+  const std::string first_of_b = PageOf<int64_t>({3, 4});
+  const std::string second_of_b = PageOf<int64_t>({8});
+  const JointFile joined =
+      JoinedFile({kWhole, other}, {{""},
+                                   {GroupOf(2, {{kWhole, first}, {other, first_of_b}})},
+                                   {"", ""},
+                                   {GroupOf(1, {{other, second_of_b}, {kWhole, second}})}});
   ASSERT_TRUE(joined.status.ok()) << joined.status.error().message;
-  EXPECT_EQ(RowsOfGroups(joined.file), (std::vector<uint64_t>{2, 1}));
-  const size_t first = joined.file.find(page);
-  EXPECT_NE(first, std::string::npos) << "as the worker made it";
-  EXPECT_GT(joined.file.find(other), first);
+  EXPECT_EQ(RowsOfGroups(joined.file), std::vector<uint64_t>{3});
+  const auto page = [](const std::string& bytes, uint32_t rows) {
+    const auto size = static_cast<uint32_t>(bytes.size());
+    return parquet::PageHeader({rows, size, size}) + bytes;
+  };
+  EXPECT_TRUE(joined.file.starts_with("PAR1" + page(first, 2) + page(second, 1) +
+                                      page(first_of_b, 2) + page(second_of_b, 1)))
+      << "each column's pages as the workers made them, one behind the other";
+}
+
+// A result of so many rows, none of which has a value.
+std::string MissingGroup(uint32_t rows) {
+  return GroupOf(rows, {{kWhole, parquet::MissingValues(rows, false)}});
+}
+
+TEST(ParquetJoin, ARowGroupThatIsSharedHasSoManyRowsAtMost) {
+  const uint32_t most = kMostSharedRows;
+  const JointFile joined = JoinedFile({kWhole}, {{MissingGroup(most - 1)},
+                                                 {MissingGroup(1)},
+                                                 {MissingGroup(2)},
+                                                 {MissingGroup(most - 1)},
+                                                 {MissingGroup(most + 1)},
+                                                 {MissingGroup(3)},
+                                                 {MissingGroup(4)}});
+  ASSERT_TRUE(joined.status.ok()) << joined.status.error().message;
+  EXPECT_EQ(RowsOfGroups(joined.file),
+            (std::vector<uint64_t>{most, 2, most - 1, uint64_t{most} + 1, 7}));
+}
+
+TEST(ParquetJoin, ARowGroupThatIsSharedHasSoManyBytesAtMost) {
+  const Column text{"t", Type::kText};
+  const auto result = [&text](uint64_t bytes, char of) {
+    return std::vector<std::string>{GroupOf(1, {{text, std::string(bytes, of)}})};
+  };
+  const uint64_t half = kMostSharedBytes / 2 - 100;  // with the header of its page: below it
+  const JointFile joined =
+      JoinedFile({text}, {result(half, 'a'), result(half, 'b'), result(200, 'c'),
+                          result(kMostSharedBytes, 'd'), result(1, 'e'), result(1, 'f')});
+  ASSERT_TRUE(joined.status.ok()) << joined.status.error().message;
+  EXPECT_EQ(RowsOfGroups(joined.file), (std::vector<uint64_t>{2, 1, 1, 2}));
+  size_t at = 0;
+  for (const char of : {'a', 'b', 'c', 'd', 'e', 'f'}) {
+    const size_t next = joined.file.find(std::string(of < 'e' ? 200 : 1, of), at);
+    ASSERT_NE(next, std::string::npos) << of;
+    at = next;
+  }
+  EXPECT_LE(FooterOfFile(joined.file).size(),
+            ParquetJoin({text}).Around({.results = 6, .rows = 6, .bytes = joined.file.size()}));
+}
+
+TEST(ParquetJoin, MissingValuesOfResultsThatFollowEachOtherAreOnePage) {
+  const Column note{"n", Type::kInt64};
+  const std::string page = PageOf<int64_t>({5});
+  const std::string first = PageOf<int64_t>({1});
+  const JointFile joined =
+      JoinedFile({kWhole, note}, {{GroupOf(2, {{{"a", Type::kNull}, ""}})},
+                                  {GroupOf(3, {{note, parquet::MissingValues(3, false)}})},
+                                  {GroupOf(1, {{kWhole, first}, {note, page}})},
+                                  {MissingGroup(1)}});
+  ASSERT_TRUE(joined.status.ok()) << joined.status.error().message;
+  EXPECT_EQ(RowsOfGroups(joined.file), std::vector<uint64_t>{7});
+  const auto missing = [](uint32_t rows) {
+    const std::string bytes = parquet::MissingValues(rows, false);
+    const auto size = static_cast<uint32_t>(bytes.size());
+    return parquet::PageHeader({rows, size, size}) + bytes;
+  };
+  const auto of_one = [](const std::string& bytes) {
+    const auto size = static_cast<uint32_t>(bytes.size());
+    return parquet::PageHeader({1, size, size}) + bytes;
+  };
+  EXPECT_TRUE(joined.file.starts_with("PAR1" + missing(5) + of_one(first) + missing(1) +
+                                      missing(2) + missing(3) + of_one(page) + missing(1)));
+}
+
+// The pages of a column are compressed in one way.
+TEST(ParquetJoin, ARowGroupIsOfOneCodec) {
+  const std::string page = PageOf<int64_t>({1, 2});
+  const std::string plain = GroupOf(2, {{kWhole, page}});
+  const std::string zstd = GroupOf(2, {{kWhole, page}}, "zstd");
+  const std::string lacks = GroupOf(300, {{{"b", Type::kNull}, ""}}, "zstd");
+  const JointFile joined =
+      JoinedFile({kWhole, {"b", Type::kText}}, {{plain}, {plain}, {zstd}, {lacks}, {plain}});
+  ASSERT_TRUE(joined.status.ok()) << joined.status.error().message;
+  EXPECT_EQ(RowsOfGroups(joined.file), (std::vector<uint64_t>{4, 302, 2}));
+  const std::string missing = parquet::MissingValues(300, false);
+  const auto stored = Compressed(missing);
+  ASSERT_TRUE(stored.ok());
+  EXPECT_NE(joined.file.find(parquet::PageHeader({300, static_cast<uint32_t>(missing.size()),
+                                                  static_cast<uint32_t>(stored->size())}) +
+                             *stored),
+            std::string::npos);
+  EXPECT_EQ(*Decompressed(*stored, static_cast<uint32_t>(missing.size())), missing);
+  EXPECT_FALSE(Decompressed(*stored, static_cast<uint32_t>(missing.size()) + 1).ok());
+}
+
+TEST(ParquetJoin, TheRowGroupOfAResultIsToldOnceItsHeadIsThere) {
+  ParquetJoin join({kWhole});
+  const RowFormat::Put put = [](std::string_view) { return Status(); };
+  ASSERT_TRUE(join.Begin(put).ok());
+  EXPECT_EQ(join.RowGroup(), std::nullopt);
+  const auto added = [&](const std::string& rows, bool first) {
+    EXPECT_TRUE(join.Add(rows, first, put).ok());
+    return join.RowGroup();
+  };
+  const std::string all = MissingGroup(1);
+  const size_t head = all.find('\n') + 1;
+  EXPECT_EQ(added(all.substr(0, head - 1), true), std::nullopt);
+  EXPECT_EQ(added(all.substr(head - 1), false), 0U);
+  EXPECT_EQ(added(MissingGroup(kMostSharedRows), true), 1U);
+  EXPECT_EQ(added("", true), std::nullopt);
+  EXPECT_EQ(added(MissingGroup(kMostSharedRows + 1), true), 2U);
+  EXPECT_EQ(added(all, true), 3U);
+  EXPECT_EQ(added(all, true), 3U);
+}
+
+TEST(ParquetJoin, EveryCutOfResultsThatShareARowGroupGivesTheSame) {
+  const std::string one = GroupOf(2, {{{"b", Type::kNull}, ""}, {kWhole, PageOf<int64_t>({1, 2})}});
+  const std::string two = GroupOf(1, {{kNumber, PageOf<double>({0.5})}});
+  const std::vector<Column> columns = {kNumber, {"b", Type::kText}};
+  const std::string whole = JoinedFile(columns, {{one}, {two}}).file;
+  EXPECT_EQ(RowsOfGroups(whole), std::vector<uint64_t>{3});
+  for (size_t i = 1; i < one.size(); ++i) {
+    EXPECT_EQ(JoinedFile(columns, {{one.substr(0, i), one.substr(i)}, {two}}).file, whole);
+  }
+  for (size_t i = 1; i < two.size(); ++i) {
+    EXPECT_EQ(JoinedFile(columns, {{one}, {two.substr(0, i), two.substr(i)}}).file, whole);
+  }
 }
 
 TEST(ParquetJoin, EveryCutOfAResultGivesTheSame) {
@@ -154,7 +286,8 @@ TEST(ParquetJoin, TheFooterTellsTheColumns) {
   EXPECT_EQ(told,
             "flag boolean\nn int64\nx float64\ntext text\nraw bytes\nday date\nat time[us]\n"
             "when timestamp[us]\nutc timestamp[us, UTC]\nnothing null\n");
-  EXPECT_LE(FooterOfFile(joined.file).size(), ParquetJoin(columns).Around(1));
+  EXPECT_LE(FooterOfFile(joined.file).size(),
+            ParquetJoin(columns).Around({.results = 1, .rows = 2, .bytes = 0}));
 }
 
 TEST(ParquetJoin, WholeNumbersBecomeNumbersWhereOthersAre) {

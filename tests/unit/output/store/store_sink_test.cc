@@ -26,10 +26,12 @@ const std::string kThreeRows = "zero\none\ntwo\n";
 // As an index begins, and what it says of these rows.
 std::string IndexOf(const std::string& bytes) {
   std::string text;
-  OutputIndex index([&text](std::string_view line) {
-    text += line;
-    return Status();
-  });
+  OutputIndex index(
+      [&text](std::string_view line) {
+        text += line;
+        return Status();
+      },
+      OutputIndex::Rows::kApart);
   EXPECT_TRUE(index.Begin("rows.txt", "").ok());
   return text + bytes;
 }
