@@ -34,7 +34,7 @@ PAGES = {
 NEEDED = {
     "docs/cookbook.md": ["PIL", "pyarrow", "sklearn"],
     "docs/coming-from.md": ["joblib"],
-    "docs/formats.md": ["pyarrow"],
+    "docs/formats.md": ["duckdb", "polars", "pyarrow"],
 }
 DOCUMENTS = sorted(
     path.relative_to(ROOT).as_posix()
@@ -58,7 +58,7 @@ def test_the_commands_of_a_page(page, work):
     environment = {
         **work.environment,
         "PATH": path,
-        "PYTHONPATH": f"{ROOT / 'worker-image/python'}{os.pathsep}{arrow.FOLDER}",
+        "PYTHONPATH": os.pathsep.join(map(str, [ROOT / "worker-image/python", *arrow.FOLDERS])),
         "PYTEST_ADDOPTS": f"--basetemp={work.root}/pytest",
     }
     steps = steps_of(page)

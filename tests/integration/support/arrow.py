@@ -16,9 +16,13 @@ def _add(folder):
         sys.path.append(str(folder))
 
 
-_add(FOLDER)
-_add(TOOLS / f"duckdb-{sys.implementation.cache_tag}")
-_add(TOOLS / f"polars-{sys.implementation.cache_tag}")
+# With the readers.
+FOLDERS = [
+    FOLDER,
+    *(TOOLS / f"{name}-{sys.implementation.cache_tag}" for name in ("duckdb", "polars")),
+]
+for folder in FOLDERS:
+    _add(folder)
 
 
 def python_path():
