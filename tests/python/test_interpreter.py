@@ -20,6 +20,7 @@ OTHERS = {
     "parallelrun/output.py": {"pandas", "pyarrow"},
     "parallelrun/progress.py": {"IPython", "tqdm"},
     "parallelrun/worker/table.py": {"numpy", "pandas"},
+    "parallelrun/worker/other_tables.py": {"pandas"},
     "parallelrun/worker/decompress.py": {"compression", "zstandard", "pyarrow"},
     "parallelrun/worker/plain_parquet.py": {"pyarrow"},
     "parallelrun/worker/plain_rows.py": {"numpy"},

@@ -104,7 +104,7 @@ def test_pandas_takes_what_was_written():
         ("[collections.Counter({3: 1, '3': 2})]", "two keys '3'"),
         ("[{float('nan'): 2}]", "a dict with the key nan"),
         ("[{'s': {1}}]", "['s'] is of type set"),
-        ("[numpy.timedelta64(1, 's')]", "of type timedelta64"),
+        ("[numpy.timedelta64(1, 'Y')]", "which is no number of microseconds. Return a number."),
         ("[loop]", "nested too deep, or holds itself"),
     ],
 )  # fmt: skip

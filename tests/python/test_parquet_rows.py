@@ -137,7 +137,7 @@ def test_values_are_kept(values, plain):
         ("[datetime.timedelta(1)]", "of type timedelta, and Parquet has no durations"),
         ("[numpy.timedelta64(1, 's')]", "of type timedelta64, and Parquet has no durations"),
         ("[NOON.time().replace(tzinfo=UTC)]", "a time of day with a zone"),
-        ("[decimal.Decimal(1)]", "of type Decimal. Convert it"),
+        ("[decimal.Decimal(1), 1]", "is a whole number, and that of row 0 is a text"),
         ("[{'a': {'b': odd}}]", "['a']['b'] is of type object"),
         ("[{'a': [float('nan')]}]", "['a'][0] is nan. JSON has no such number"),
         ("[{}]", "is without any column"),

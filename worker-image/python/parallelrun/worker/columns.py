@@ -3,7 +3,19 @@
 import dataclasses
 import sys
 
-from parallelrun.worker.plain import Refused, key_name, shown, unique_names
+from parallelrun.worker.other_tables import Columns
+from parallelrun.worker.plain import Refused, key_name, members, shown, unique_names
+
+
+def table_of(returned):
+    """(names, columns) of a table, each column a Series of pandas or a list. None: it is none."""
+    if isinstance(returned, Columns):
+        return unique_names(returned.names), returned.columns
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(returned, pandas.DataFrame):
+        names = unique_names(returned.columns)
+        return names, [returned.iloc[:, i] for i in range(len(names))]
+    return None
 
 
 def cells(element):
@@ -23,7 +35,10 @@ def cells(element):
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(element, numpy.ndarray) and element.ndim:
         return None, list(element)
-    return None, (element,)
+    held = members(element)
+    if isinstance(held, dict):
+        return tuple(held), held.values()
+    return (None, (element,)) if held is None else cells(held)
 
 
 class Table:

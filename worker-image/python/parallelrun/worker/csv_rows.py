@@ -8,7 +8,7 @@ import json
 import re
 import sys
 
-from parallelrun.worker.columns import Table, cells
+from parallelrun.worker.columns import Table, cells, table_of
 from parallelrun.worker.origin import RefusedAt
 from parallelrun.worker.plain import (
     JsonText,
@@ -17,7 +17,6 @@ from parallelrun.worker.plain import (
     one_step,
     shown,
     to_utf8,
-    unique_names,
 )
 
 _MUST_BE_QUOTED = re.compile('[",\\r\\n]').search
@@ -34,13 +33,16 @@ class CsvRows:
 
     def encode(self, returned, origin=None):
         """The names and the rows as bytes. Raises Failure for what CSV cannot say."""
-        pandas = sys.modules.get("pandas")
-        if pandas is not None and isinstance(returned, pandas.DataFrame):
-            names, rows = self._table(returned)
-        else:
-            if pandas is not None and isinstance(returned, pandas.Series):
-                returned = returned.tolist()
-            names, rows = self._elements(returned)
+        try:
+            table = table_of(returned)
+            if table is None:
+                names, rows = self._elements(returned)
+            else:
+                names, rows = self._table(*table, len(returned))
+        except RefusedAt as refused:
+            raise self._bad(refused.row, refused) from None
+        except Refused as refused:
+            raise self._bad(0, refused) from None
         if origin is not None:
             try:
                 names, rows = origin.add_to_csv(names, rows, _quoted)
@@ -56,6 +58,9 @@ class CsvRows:
 
     def _elements(self, returned):
         """The names of all columns, and a line for each element."""
+        pandas = sys.modules.get("pandas")
+        if pandas is not None and isinstance(returned, pandas.Series):
+            returned = returned.tolist()
         table = Table(self._columns)
         rows = []
         for row, element in enumerate(returned):
@@ -66,40 +71,36 @@ class CsvRows:
                 for place, value in zip(places, values):
                     fields[place] = self._field(value, table.names[place])
             except Refused as refused:
-                raise self._bad(row, refused) from None
+                raise RefusedAt(row, refused) from None
             rows.append(fields)
         if rows and not table.names:
-            raise self._bad(0, Refused("", "without any column", "Return rows with values."))
+            raise Refused("", "without any column", "Return rows with values.")
         width = len(table.names)
         return table.names, [",".join(row) + "," * (width - len(row)) for row in rows]
 
-    def _table(self, frame):
-        """The same of a DataFrame. The index is none of it, as in the text format."""
-        count = len(frame)
-        try:
-            table = Table(self._columns)
-            names = unique_names(frame.columns)
-            columns = [[""] * count for _ in self._columns or names]
-            for i, place in enumerate(table.places(tuple(names), len(names))):
-                columns[place] = self._column(frame.iloc[:, i], names[i])
-            if not columns:
-                raise Refused("", "of a table without columns", "Return one that has some.")
-        except RefusedAt as refused:
-            raise self._bad(refused.row, refused) from None
-        except Refused as refused:
-            raise self._bad(0, refused) from None
+    def _table(self, names, values, count):
+        """The same of a table. The index is none of it, as in the text format."""
+        table = Table(self._columns)
+        columns = [[""] * count for _ in self._columns or names]
+        for i, place in enumerate(table.places(tuple(names), len(names))):
+            columns[place] = self._column(values[i], names[i])
+        if not columns:
+            raise Refused("", "of a table without columns", "Return one that has some.")
         return table.names, list(map(",".join, zip(*columns)))
 
-    def _column(self, column, name):
-        kind = getattr(column.dtype, "kind", "")
-        if column.dtype == float:
-            return [float.__repr__(v) if v == v else "" for v in column.tolist()]
-        if kind == "f":  # as short as their type allows
-            return [str(v) if v == v else "" for v in column.to_numpy()]
+    def _column(self, values, name):
+        if not isinstance(values, list):
+            # Pandas' own types, which have a missing value of their own, come as their values.
+            kind = values.dtype.str if isinstance(values.dtype, sys.modules["numpy"].dtype) else ""
+            if kind[1:] in ("f2", "f4", "f16"):  # as short as their type allows
+                return [str(v) if v == v else "" for v in values.to_numpy()]
+            values = values.tolist()
+            if kind[1:] == "f8":
+                return [float.__repr__(v) if v == v else "" for v in values]
         row = 0
-        fields = [""] * len(column)
+        fields = [""] * len(values)
         try:
-            for row, value in enumerate(column.tolist()):
+            for row, value in enumerate(values):
                 fields[row] = self._field(value, name)
         except Refused as refused:
             raise RefusedAt(row, refused) from None
@@ -137,5 +138,5 @@ class CsvRows:
 
 def _quoted(text):
     if text and not _MUST_BE_QUOTED(text):
-        return str(text)  # numpy's texts are of another class
+        return str.__str__(text)  # numpy's texts, and those of an Enum, are of another class
     return '"' + text.replace('"', '""') + '"'

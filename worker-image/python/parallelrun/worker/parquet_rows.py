@@ -8,10 +8,10 @@ import json
 import sys
 
 from parallelrun.worker import typed_values
-from parallelrun.worker.columns import Table, cells
+from parallelrun.worker.columns import Table, cells, table_of
 from parallelrun.worker.failure import Failure
 from parallelrun.worker.origin import NAMES, RefusedAt
-from parallelrun.worker.plain import JsonText, Refused, bad_row, shown, to_utf8, unique_names
+from parallelrun.worker.plain import JsonText, Refused, bad_row, shown, to_utf8
 from parallelrun.worker.typed_values import NULL, Kind
 
 _MAX_HEAD = 1 << 20  # bytes of the line
@@ -54,13 +54,11 @@ class ParquetRows:
         """The head and the columns as bytes. Raises Failure for what Parquet cannot say."""
         count = len(returned)
         try:
-            pandas = sys.modules.get("pandas")
-            if pandas is not None and isinstance(returned, pandas.DataFrame):
-                names, columns = self._table(returned)
-            else:
-                if pandas is not None and isinstance(returned, pandas.Series):
-                    returned = returned.tolist()
+            table = table_of(returned)
+            if table is None:
                 names, columns = self._elements(returned, count)
+            else:
+                names, columns = self._table(*table)
             if not names:
                 raise Refused("", "without any column", "Return rows with values.")
             if origin is not None:
@@ -73,6 +71,9 @@ class ParquetRows:
 
     def _elements(self, returned, count):
         """The names of all columns, and (kind, array) of each."""
+        pandas = sys.modules.get("pandas")
+        if pandas is not None and isinstance(returned, pandas.Series):
+            returned = returned.tolist()
         table = Table(self._columns)
         columns = [[None] * count for _ in table.names]
         for row, element in enumerate(returned):
@@ -88,14 +89,16 @@ class ParquetRows:
         named = zip(columns, table.names)
         return table.names, [self._column(values, name) for values, name in named]
 
-    def _table(self, frame):
-        """The same of a DataFrame. The index is none of it, as in the text format."""
+    def _table(self, names, values):
+        """The same of a table. The index is none of it, as in the text format."""
         table = Table(self._columns)
-        names = unique_names(frame.columns)
         columns = [(NULL, None)] * len(self._columns or names)
         for i, place in enumerate(table.places(tuple(names), len(names))):
-            series = frame.iloc[:, i]
-            columns[place] = self._numbers(series) or self._column(series.tolist(), names[i])
+            own = values[i]
+            if isinstance(own, list):
+                columns[place] = self._column(own, names[i])
+            else:
+                columns[place] = self._numbers(own) or self._column(own.tolist(), names[i])
         return table.names, columns
 
     def _numbers(self, series):

@@ -3,10 +3,12 @@
 import codecs
 import dataclasses
 import datetime
+import enum
 import json
 import math
 import sys
 
+from parallelrun.worker import other_tables
 from parallelrun.worker.failure import Failure
 
 _FIT = "Convert it to a dict, a list, a text, a number, True, False or None."
@@ -14,6 +16,8 @@ _NO_NUMBER = "JSON has no such number. Return None, or set output.nanAsNull: tru
 _MAX_SHOWN = 200  # characters
 _TEXT = {str}
 _LEAVES = {str, int, float, bool, type(None)}
+# What no number of JSON says as exactly, or nothing of JSON at all.
+_TOLD_AS_TEXT = (("decimal", "Decimal"), ("uuid", "UUID"), ("pathlib", "PurePath"))
 
 
 class Refused(Exception):
@@ -130,6 +134,8 @@ def elements(returned):
             return _frame_rows(returned)
         if isinstance(returned, pandas.Series):
             return returned.tolist()
+    if isinstance(returned, other_tables.Columns):
+        return _column_rows(returned)
     return returned
 
 
@@ -138,8 +144,16 @@ def _frame_rows(frame):
     names = unique_names(frame.columns)
     # By position, and as Python's own values.
     columns = [frame.iloc[:, i].tolist() for i in range(len(names))]
+    return _dicts(names, columns, len(frame))
+
+
+def _column_rows(table):
+    return _dicts(unique_names(table.names), table.columns, len(table))
+
+
+def _dicts(names, columns, count):
     if not columns:
-        return [{} for _ in range(len(frame))]
+        return [{} for _ in range(count)]
     return [dict(zip(names, row)) for row in zip(*columns)]
 
 
@@ -166,6 +180,10 @@ def key_name(key, place):
         return json.dumps(key)
     if isinstance(key, float) and math.isfinite(key):
         return float.__repr__(key)
+    if isinstance(key, enum.Enum):
+        return key_name(key.value, place)
+    if _is_told_as_text(key):
+        return str(key)
     raise Refused(place, f"a dict with the key {shown(key)}", "Make its keys texts.")
 
 
@@ -176,13 +194,15 @@ def one_step(value):
         if isinstance(value, numpy.ndarray):
             if not value.ndim:
                 return value[()]
-            # tolist() makes numbers of times.
-            return list(value) if value.dtype.kind in "mM" else value.tolist()
+            # tolist() makes numbers of times, and tuples of records.
+            return list(value) if value.dtype.kind in "mMV" else value.tolist()
         if isinstance(value, numpy.datetime64):
             return None if numpy.isnat(value) else str(value)
+        if isinstance(value, numpy.timedelta64):
+            return None if numpy.isnat(value) else _duration64(value, numpy)
         if isinstance(value, numpy.bool_):
             return bool(value)
-        if isinstance(value, numpy.integer) and not isinstance(value, numpy.timedelta64):
+        if isinstance(value, numpy.integer):
             return int(value)
         if isinstance(value, numpy.floating):
             return float(value)
@@ -200,10 +220,55 @@ def one_step(value):
             return value.isoformat()
     if isinstance(value, (datetime.date, datetime.time)):  # a datetime is a date
         return value.isoformat()
+    if isinstance(value, datetime.timedelta):
+        return _duration(value)
+    if isinstance(value, enum.Enum):
+        return value.value
+    if _is_told_as_text(value):
+        return None if value != value else str(value)  # a Decimal may be NaN
+    held = members(value)
+    if held is not None:
+        return held
+    other = other_tables.plain(value)
+    if other is not value:
+        return _column_rows(other) if isinstance(other, other_tables.Columns) else other
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     mend = "Decode it." if isinstance(value, (bytes, bytearray)) else _FIT
     raise Refused("", f"of type {type(value).__name__}", mend)
+
+
+def members(value):
+    """What a record of numpy or a model of pydantic holds, a dict as a rule; else None."""
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(value, numpy.void) and value.dtype.names is not None:
+        return {name: value[name] for name in value.dtype.names}
+    return value.model_dump() if callable(getattr(type(value), "model_dump", None)) else None
+
+
+def _is_told_as_text(value):
+    for module, name in _TOLD_AS_TEXT:
+        # Whoever returns one has imported it.
+        kind = getattr(sys.modules.get(module), name, None)
+        if kind is not None and isinstance(value, kind):
+            return True
+    return False
+
+
+def _duration(value):
+    """As pandas writes its own, in ISO 8601."""
+    minutes, seconds = divmod(value.seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    text = f"{seconds}.{value.microseconds:06}".rstrip("0").rstrip(".")
+    return f"P{value.days}DT{hours}H{minutes}M{text}S"
+
+
+def _duration64(value, numpy):
+    if numpy.datetime_data(value.dtype)[0] not in ("Y", "M", "generic"):
+        micro = value.astype("timedelta64[us]")
+        if micro == value and isinstance(micro.item(), datetime.timedelta):
+            return _duration(micro.item())
+    raise Refused("", f"{shown(value)}, which is no number of microseconds", "Return a number.")
 
 
 def shown(value):

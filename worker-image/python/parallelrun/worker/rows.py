@@ -5,7 +5,7 @@ import json
 import os
 import sys
 
-from parallelrun.worker import whole_text, work
+from parallelrun.worker import other_tables, whole_text, work
 from parallelrun.worker.failure import Failure
 from parallelrun.worker.frame_columns import FrameColumns
 
@@ -21,6 +21,7 @@ _ADVICE = {
     "str": "Return [text] for one row.",
     "bytes": "Return [text] for one row, decoded.",
     "dict": "Return a list: [result] for one row, or list(result.items()).",
+    "LazyFrame": "Return its collect().",
 }
 
 
@@ -77,6 +78,7 @@ class RowEncoder:
         if isinstance(returned, (list, tuple)):
             lines = returned
         else:
+            returned = self._plain(returned)
             lines = self._check(returned)
         count = len(returned)
         if count < items and self._short_return_fails:
@@ -112,8 +114,28 @@ class RowEncoder:
         _check_lines(data, count)
         return data
 
+    def _plain(self, returned):
+        """Tables and columns of polars and pyarrow as what _check knows."""
+        plain = other_tables.plain(returned)
+        if self._frames is None or not isinstance(plain, other_tables.Columns):
+            return plain
+        try:
+            return plain.to_pandas()
+        except ImportError:
+            raise Failure(
+                "BadReturn",
+                f"run() returned a {type(returned).__name__} of {type(returned).__module__}, and "
+                "pandas, which writes the rows of a table as text, is not there. Install pandas, "
+                "or set output.format: csv, jsonl or parquet.",
+                location=self._run_location,
+            ) from None
+
     def _check(self, returned):
-        """What to print line by line, or None for a DataFrame."""
+        """What to print line by line, or None for a table."""
+        if isinstance(returned, list):
+            return returned
+        if isinstance(returned, other_tables.Columns):
+            return None
         # Whoever returns one of these has imported its library.
         pandas = sys.modules.get("pandas")
         if pandas is not None:
