@@ -8,7 +8,6 @@ import ctypes
 import os
 import signal
 import time
-from pathlib import Path
 
 from waits import Limit
 
@@ -49,32 +48,58 @@ class Process:
         return f"{self.role} {self.pid} (child of {self.parent}): {' '.join(self.words)[:200]}"
 
 
-def _read(pid):
-    """The process, or None when it has ended (a zombie has)."""
-    folder = Path("/proc") / str(pid)
+def _content(path):
+    """What a file of /proc says; None once its process has gone."""
     try:
-        stat = (folder / "stat").read_text(errors="replace")
-        words = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
+        file = os.open(path, os.O_RDONLY)
     except OSError:
         return None
-    state, parent = stat[stat.rindex(")") + 2 :].split()[:2]
-    if state in "ZX":
+    try:
+        parts = []
+        while part := os.read(file, 65536):
+            parts.append(part)
+        return b"".join(parts)
+    except OSError:
         return None
-    return Process(int(pid), int(parent), [word for word in words if word])
+    finally:
+        os.close(file)
+
+
+def _children():
+    """The ids of the children of each process, but for zombies.
+
+    A test asks several times, and the machine has hundreds of processes: one file of each is read.
+    """
+    children = {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        stat = _content(f"/proc/{pid}/stat")
+        if stat is None:
+            continue
+        state, parent = stat[stat.rindex(b")") + 2 :].split(None, 2)[:2]
+        if state not in (b"Z", b"X"):
+            children.setdefault(int(parent), []).append(int(pid))
+    return children
+
+
+def _process(pid, parent):
+    """None once it has gone."""
+    line = _content(f"/proc/{pid}/cmdline")
+    if line is None:
+        return None
+    words = line.decode(errors="replace").split("\0")
+    return Process(pid, parent, [word for word in words if word])
 
 
 def running(role=None):
     """Every process below this one, of one role or all; a server of the tests' own is no part of
     what they look at."""
-    everyone = [_read(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
-    below = {os.getpid()}
+    children = _children()
     found = []
-    while True:
-        more = [p for p in everyone if p and p.parent in below and p.pid not in below]
-        if not more:
-            break
-        below.update(process.pid for process in more)
-        found += more
+    parents = [os.getpid()]
+    for parent in parents:  # it grows meanwhile
+        pids = children.get(parent, [])
+        parents += pids
+        found += filter(None, (_process(pid, parent) for pid in pids))
     words = {process.pid: process.words for process in found}
     for process in found:
         process.forked = process.words == words.get(process.parent)
