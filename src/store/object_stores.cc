@@ -6,6 +6,7 @@
 #include "store/azure_blob/azure_blob_store.h"
 #include "store/s3/address.h"
 #include "store/s3/s3_store.h"
+#include "store/s3/url_parts.h"
 #include "store/s3/url_signer.h"
 #include "store/s3/url_store.h"
 
@@ -42,6 +43,10 @@ Result<std::unique_ptr<UrlSigner>> OpenUrlSigner(const Wished& wished, std::stop
 Result<std::unique_ptr<Store>> OpenUrlStore(const Wished& wished, std::shared_ptr<UrlTable> urls,
                                             std::stop_token stop) {
   return s3::OpenUrlStore(wished, std::move(urls), std::move(stop));
+}
+
+Result<std::unique_ptr<PartPutter>> OpenPartPutter(const Wished& wished, std::stop_token stop) {
+  return s3::OpenPartPutter(wished, std::move(stop));
 }
 
 }  // namespace parallelrun::store

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/time.h"
+#include "store/part_putter.h"
 #include "store/store.h"
 #include "store/url_signer.h"
 #include "store/url_table.h"
@@ -35,5 +36,7 @@ Result<std::unique_ptr<UrlSigner>> OpenUrlSigner(const Wished& wished, std::stop
                                                  Duration life = kUrlLife);
 Result<std::unique_ptr<Store>> OpenUrlStore(const Wished& wished, std::shared_ptr<UrlTable> urls,
                                             std::stop_token stop);
+// By which parts of uploads are sent that are signed so.
+Result<std::unique_ptr<PartPutter>> OpenPartPutter(const Wished& wished, std::stop_token stop);
 
 }  // namespace parallelrun::store

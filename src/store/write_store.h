@@ -18,9 +18,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
+#include "base/time.h"
 #include "store/store.h"
+#include "store/url_signer.h"
 
 namespace parallelrun::store {
 
@@ -86,6 +89,18 @@ class WriteStore {
   virtual Result<std::unique_ptr<Upload>> Begin(const std::string& name, const Marks& marks) = 0;
   // From then on the upload makes no object any more. One that is not there is no error.
   virtual Status EndUpload(const std::string& name, const std::string& id) = 0;
+
+  // Of an upload whose parts somebody else sends, who has no keys: a URL by which whoever has it
+  // sends that part, and nothing else, for `life` at most. Asks nobody but who gives the keys: the
+  // upload was begun by this store.
+  virtual Result<SignedUrl> SignPart(const std::string& name, const std::string& id,
+                                     uint32_t number, Duration life) = 0;
+  // As Upload::Complete, of the parts from number 1 on that have these ETags.
+  virtual Status CompleteUpload(const std::string& name, const std::string& id,
+                                const std::vector<std::string>& etags,
+                                const Expected& expected) = 0;
+  // Whether it is there, so that nothing has become of it.
+  virtual Result<bool> HasUpload(const std::string& name, const std::string& id) = 0;
 };
 
 }  // namespace parallelrun::store

@@ -1,5 +1,6 @@
 #include "tests/support/memory_write_store.h"
 
+#include <functional>
 #include <utility>
 
 namespace parallelrun {
@@ -30,6 +31,23 @@ void MemoryWriteStore::Store(const std::string& name, std::string bytes, store::
                     std::move(marks)};
 }
 
+Status MemoryWriteStore::CompleteNow(const std::string& id, const store::Expected& expected,
+                                     Fault fault) {
+  if (fault == Fault::kRefused) return Away();
+  const auto found = uploads_.find(id);
+  if (found == uploads_.end()) return NoUpload();
+  if (fault == Fault::kConflict) {
+    uploads_.erase(found);
+    return Away();
+  }
+  if (Status fits = Fits(found->second.name, expected); !fits.ok()) return fits;
+  std::string bytes;
+  for (const auto& [number, part] : found->second.parts) bytes += part;
+  Store(found->second.name, std::move(bytes), found->second.marks);
+  uploads_.erase(found);
+  return fault == Fault::kLostAnswer ? Away() : Status();
+}
+
 class MemoryWriteStore::MemoryUpload final : public store::Upload {
  public:
   MemoryUpload(MemoryWriteStore& store, std::string id) : store_(store), id_(std::move(id)) {}
@@ -46,23 +64,9 @@ class MemoryWriteStore::MemoryUpload final : public store::Upload {
     return fault == Fault::kLostAnswer ? Away() : Status();
   }
 
-  // As S3: what the condition refuses stays an upload.
   Status Complete(const store::Expected& expected) override {
     const std::lock_guard lock(store_.mutex_);
-    const Fault fault = store_.Begins("complete");
-    if (fault == Fault::kRefused) return Away();
-    const auto found = store_.uploads_.find(id_);
-    if (found == store_.uploads_.end()) return NoUpload();
-    if (fault == Fault::kConflict) {
-      store_.uploads_.erase(found);
-      return Away();
-    }
-    if (Status fits = store_.Fits(found->second.name, expected); !fits.ok()) return fits;
-    std::string bytes;
-    for (const auto& [number, part] : found->second.parts) bytes += part;
-    store_.Store(found->second.name, std::move(bytes), found->second.marks);
-    store_.uploads_.erase(found);
-    return fault == Fault::kLostAnswer ? Away() : Status();
+    return store_.CompleteNow(id_, expected, store_.Begins("complete"));
   }
 
  private:
@@ -150,6 +154,49 @@ Status MemoryWriteStore::EndUpload(const std::string&, const std::string& id) {
   if (fault == Fault::kRefused || fault == Fault::kConflict) return Away();
   uploads_.erase(id);
   return fault == Fault::kLostAnswer ? Away() : Status();
+}
+
+std::string MemoryWriteStore::EtagOf(const std::string& bytes) {
+  return std::to_string(std::hash<std::string>()(bytes));
+}
+
+Result<std::string> MemoryWriteStore::SendTo(const std::string& url, std::string bytes) {
+  const std::lock_guard lock(mutex_);
+  const size_t upload = url.find("?upload=");
+  const size_t part = url.find("&part=");
+  if (upload == std::string::npos || part == std::string::npos) {
+    return Error{Code::kInvalid, url + " is no URL of a part"};
+  }
+  const auto found = uploads_.find(url.substr(upload + 8, part - upload - 8));
+  if (found == uploads_.end()) return NoUpload();
+  std::string etag = EtagOf(bytes);
+  found->second.parts[static_cast<uint32_t>(std::stoul(url.substr(part + 6)))] = std::move(bytes);
+  return etag;
+}
+
+Result<store::SignedUrl> MemoryWriteStore::SignPart(const std::string& name, const std::string& id,
+                                                    uint32_t number, Duration life) {
+  return store::SignedUrl{"memory://" + name + "?upload=" + id + "&part=" + std::to_string(number),
+                          life};
+}
+
+Status MemoryWriteStore::CompleteUpload(const std::string&, const std::string& id,
+                                        const std::vector<std::string>& etags,
+                                        const store::Expected& expected) {
+  const std::lock_guard lock(mutex_);
+  const Fault fault = Begins("complete");
+  if (const auto found = uploads_.find(id); found != uploads_.end()) {
+    std::vector<std::string> sent;
+    for (const auto& [number, part] : found->second.parts) sent.push_back(EtagOf(part));
+    if (sent != etags) return Error{Code::kInvalid, "the parts are not those that were sent"};
+  }
+  return CompleteNow(id, expected, fault);
+}
+
+Result<bool> MemoryWriteStore::HasUpload(const std::string&, const std::string& id) {
+  const std::lock_guard lock(mutex_);
+  if (Begins("has") != Fault::kNone) return Away();
+  return uploads_.contains(id);
 }
 
 }  // namespace parallelrun

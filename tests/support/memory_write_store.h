@@ -26,7 +26,7 @@ class MemoryWriteStore final : public store::WriteStore {
     kConflict,    // 409: nothing happens, and an upload is of no use any more
   };
   // Asked of each request: its number (from 0) and what it is: "put", "look", "read", "remove",
-  // "begin", "send", "complete", "end".
+  // "begin", "send", "complete", "end", "has".
   using Faults = std::function<Fault(size_t number, const std::string& what)>;
 
   struct Object {
@@ -50,6 +50,10 @@ class MemoryWriteStore final : public store::WriteStore {
     return found == objects_.end() ? nullptr : &found->second;
   }
   size_t uploads() const { return uploads_.size(); }
+  void DropUpload(const std::string& id) { uploads_.erase(id); }
+  // What whoever has a URL of SignPart sends; gives its ETag.
+  Result<std::string> SendTo(const std::string& url, std::string bytes);
+  static std::string EtagOf(const std::string& bytes);
   size_t objects() const { return objects_.size(); }
   const std::vector<std::string>& requests() const { return requests_; }
   // The parts of one upload are this small here.
@@ -66,6 +70,13 @@ class MemoryWriteStore final : public store::WriteStore {
   Result<std::unique_ptr<store::Upload>> Begin(const std::string& name,
                                                const store::Marks& marks) override;
   Status EndUpload(const std::string& name, const std::string& id) override;
+  // "memory://NAME?upload=ID&part=NUMBER"
+  Result<store::SignedUrl> SignPart(const std::string& name, const std::string& id, uint32_t number,
+                                    Duration life) override;
+  Status CompleteUpload(const std::string& name, const std::string& id,
+                        const std::vector<std::string>& etags,
+                        const store::Expected& expected) override;
+  Result<bool> HasUpload(const std::string& name, const std::string& id) override;
 
  private:
   class MemoryUpload;
@@ -79,6 +90,8 @@ class MemoryWriteStore final : public store::WriteStore {
   Fault Begins(const std::string& what);
   Status Fits(const std::string& name, const store::Expected& expected) const;
   void Store(const std::string& name, std::string bytes, store::Marks marks);
+  // As S3: what the condition refuses stays an upload. With the mutex.
+  Status CompleteNow(const std::string& id, const store::Expected& expected, Fault fault);
 
   std::mutex mutex_;
   std::map<std::string, Object> objects_;

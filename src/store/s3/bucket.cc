@@ -165,14 +165,18 @@ Result<HttpResponse> Bucket::Ask(Question question) {
 }
 
 Result<SignedUrl> Bucket::SignUrl(const std::string& key, std::string_view etag, Duration life) {
+  HttpRequest request;
+  if (etag != kNoObject) request.headers = {{"If-Match", fmt::format("\"{}\"", etag)}};
+  return SignRequest(key, std::move(request), life);
+}
+
+Result<SignedUrl> Bucket::SignRequest(const std::string& key, HttpRequest request, Duration life) {
   const Result<Keys> keys = credentials_->Get();
   if (!keys.ok()) return keys.error().With(Place(key));
   if (const auto left = credentials_->Left()) life = std::min(life, *left);
   life = std::max<Duration>(life, kShortestLife);
   const std::shared_ptr<Target> target = Current();
-  HttpRequest request;
   request.path = target->server.path_prefix + "/" + PercentEncodeSegments(key);
-  if (etag != kNoObject) request.headers = {{"If-Match", fmt::format("\"{}\"", etag)}};
   Presign(request, target->server.host, *keys, {target->server.region},
           options_.clock->WallNow() + Duration(skew_.load()), life);
   return SignedUrl{target->server.url + request.path + "?" + request.query, life};

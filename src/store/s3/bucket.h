@@ -67,6 +67,8 @@ class Bucket final : public ObjectServer {
   // long as the keys are good. Asks at most for keys; `Ask` something before, since that finds the
   // bucket's region and the clock.
   Result<SignedUrl> SignUrl(const std::string& key, std::string_view etag, Duration life);
+  // Likewise one by which that request is sent, and no other: its path is the key's.
+  Result<SignedUrl> SignRequest(const std::string& key, HttpRequest request, Duration life);
 
   Result<HttpResponse> Read(const std::string& key, HttpHeaders headers,
                             std::span<char> into) override;

@@ -77,6 +77,7 @@ const char* RightFor(Action action) {
     case Action::kWrite: return "s3:PutObject";
     case Action::kRemove: return "s3:DeleteObject";
     case Action::kEndUpload: return "s3:AbortMultipartUpload";
+    case Action::kLookAtUpload: return "s3:ListMultipartUploadParts";
   }
   return "";
 }
@@ -210,8 +211,13 @@ Meaning MeaningOf(const Request& request, const Server& server, const Refusal& r
 }  // namespace
 
 Error Explain(const Request& request, const Server& server, const Refusal& refusal) {
-  static constexpr std::array kVerbs{"listing", "looking at", "reading",
-                                     "writing", "removing",   "ending the upload of"};
+  static constexpr std::array kVerbs{"listing",
+                                     "looking at",
+                                     "reading",
+                                     "writing",
+                                     "removing",
+                                     "ending the upload of",
+                                     "looking at the upload of"};
   const std::string url = "s3://" + request.address.bucket + "/" + request.key;
   const std::string place =
       fmt::format("{} {} (region {})", kVerbs[static_cast<size_t>(request.action)],

@@ -10,7 +10,7 @@
 
 namespace parallelrun::store::s3 {
 
-enum class Action { kList, kStat, kRead, kWrite, kRemove, kEndUpload };
+enum class Action { kList, kStat, kRead, kWrite, kRemove, kEndUpload, kLookAtUpload };
 
 // What was asked for.
 struct Request {

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/escape.h"
 #include "base/http/message.h"
@@ -61,6 +62,31 @@ std::string XmlText(std::string_view text) {
   return escaped;
 }
 
+std::string OfUpload(const std::string& id) { return "uploadId=" + PercentEncode(id); }
+
+// `etags`: of the parts, by number.
+Status CompleteAt(Bucket& bucket, const std::string& key, const std::string& id,
+                  const std::map<uint32_t, std::string>& etags, const Expected& expected) {
+  std::string body = "<CompleteMultipartUpload>";
+  for (const auto& [number, etag] : etags) {
+    body += fmt::format("<Part><PartNumber>{}</PartNumber><ETag>\"{}\"</ETag></Part>", number,
+                        XmlText(etag));
+  }
+  Question question;
+  question.action = Action::kWrite;
+  question.key = key;
+  question.method = "POST";
+  question.query = OfUpload(id);
+  question.headers = {ConditionOf(expected), {"Content-Type", "application/xml"}};
+  question.body = body + "</CompleteMultipartUpload>";
+  const Result<HttpResponse> answer = bucket.Ask(std::move(question));
+  if (!answer.ok()) return answer.error();
+  if (IsCompleted(answer->body)) return {};
+  return Error{Code::kUnavailable,
+               fmt::format("s3://{}/{}: the server does not say whether the upload was completed",
+                           bucket.address().bucket, Printable(key, kShown))};
+}
+
 class S3Upload final : public Upload {
  public:
   S3Upload(Bucket& bucket, std::string key, std::string id)
@@ -71,7 +97,7 @@ class S3Upload final : public Upload {
   Status Send(uint32_t number, std::string bytes) override {
     Question question = About();
     question.method = "PUT";
-    question.query = fmt::format("partNumber={}&uploadId={}", number, PercentEncode(id_));
+    question.query = fmt::format("partNumber={}&{}", number, OfUpload(id_));
     question.body = std::move(bytes);
     const Result<HttpResponse> answer = bucket_.Ask(std::move(question));
     if (!answer.ok()) return answer.error();
@@ -83,24 +109,12 @@ class S3Upload final : public Upload {
   }
 
   Status Complete(const Expected& expected) override {
-    std::string body = "<CompleteMultipartUpload>";
+    std::map<uint32_t, std::string> etags;
     {
       const std::lock_guard lock(mutex_);
-      for (const auto& [number, etag] : etags_) {
-        body += fmt::format("<Part><PartNumber>{}</PartNumber><ETag>\"{}\"</ETag></Part>", number,
-                            XmlText(etag));
-      }
+      etags = etags_;
     }
-    Question question = About();
-    question.method = "POST";
-    question.query = "uploadId=" + PercentEncode(id_);
-    question.headers = {ConditionOf(expected), {"Content-Type", "application/xml"}};
-    question.body = body + "</CompleteMultipartUpload>";
-    const Result<HttpResponse> answer = bucket_.Ask(std::move(question));
-    if (!answer.ok()) return answer.error();
-    if (IsCompleted(answer->body)) return {};
-    return Error{Code::kUnavailable,
-                 Place() + ": the server does not say whether the upload was completed"};
+    return CompleteAt(bucket_, key_, id_, etags, expected);
   }
 
  private:
@@ -190,8 +204,34 @@ class S3WriteStore final : public WriteStore {
   Status EndUpload(const std::string& name, const std::string& id) override {
     Question question = About(Action::kEndUpload, name);
     question.method = "DELETE";
-    question.query = "uploadId=" + PercentEncode(id);
+    question.query = OfUpload(id);
     return UnlessGone(bucket_->Ask(std::move(question)));
+  }
+
+  Result<SignedUrl> SignPart(const std::string& name, const std::string& id, uint32_t number,
+                             Duration life) override {
+    HttpRequest request;
+    request.method = "PUT";
+    request.query = fmt::format("partNumber={}&{}", number, OfUpload(id));
+    return bucket_->SignRequest(KeyOf(name), std::move(request), life);
+  }
+
+  Status CompleteUpload(const std::string& name, const std::string& id,
+                        const std::vector<std::string>& etags, const Expected& expected) override {
+    std::map<uint32_t, std::string> by_number;
+    for (const std::string& etag : etags) {
+      by_number.emplace(static_cast<uint32_t>(by_number.size() + 1), etag);
+    }
+    return CompleteAt(*bucket_, KeyOf(name), id, by_number, expected);
+  }
+
+  Result<bool> HasUpload(const std::string& name, const std::string& id) override {
+    Question question = About(Action::kLookAtUpload, name);
+    question.query = "max-parts=1&" + OfUpload(id);
+    const Result<HttpResponse> answer = bucket_->Ask(std::move(question));
+    if (!answer.ok() && answer.error().code == Code::kNotFound) return false;
+    if (!answer.ok()) return answer.error();
+    return true;
   }
 
  private:

@@ -2,94 +2,31 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include <algorithm>
-#include <functional>
-#include <map>
-#include <mutex>
+#include <span>
 #include <utility>
 
 #include "base/escape.h"
-#include "base/http/client.h"
-#include "base/http/target.h"
-#include "store/objects/asking.h"
 #include "store/objects/content_range.h"
 #include "store/objects/object.h"
 #include "store/objects/object_version.h"
 #include "store/objects/refusal.h"
 #include "store/s3/address.h"
-#include "store/s3/answers.h"
-#include "store/s3/failure.h"
-#include "store/s3/outcome.h"
-#include "store/s3/surroundings.h"
 
 namespace parallelrun::store::s3 {
 namespace {
-
-constexpr size_t kMostInBody = size_t{1} << 20;  // errors; all else fills what the reader has
-constexpr Duration kDeadline = seconds(300);     // of one request
-
-// A URL in its parts: "https://host", "/bucket/key", "X-Amz-…".
-struct UrlParts {
-  std::string server;
-  std::string path;
-  std::string query;
-};
-
-// Whatever the URL is, nothing of its query is in the server's part, which messages show.
-UrlParts PartsOf(const std::string& url) {
-  const size_t scheme = url.find("://");
-  if (scheme == std::string::npos) return {};
-  const size_t path = std::min(url.find_first_of("/?", scheme + 3), url.size());
-  const size_t query = std::min(url.find('?', path), url.size());
-  return {url.substr(0, path), url.substr(path, query - path),
-          url.substr(std::min(query + 1, url.size()))};
-}
-
-// For messages: the region stands in the signature's scope, "AKIA…/20150830/eu-west-1/s3/…".
-std::string RegionOf(const UrlParts& parts) {
-  std::string scope = QueryParameter(parts.query, "X-Amz-Credential").value_or("");
-  for (int i = 0; i < 2; ++i) scope.erase(0, std::min(scope.find('/'), scope.size() - 1) + 1);
-  const std::string region = scope.substr(0, scope.find('/'));
-  return IsRegion(region) ? region : "";
-}
-
-// Whether it counts no more, as S3 says of one whose time is over, or whose keys have ended or were
-// changed for others. Anything else is a right that is missing.
-bool HasEnded(const Answered& answered) {
-  const ErrorBody& body = answered.refusal.body;
-  if (answered.outcome == Outcome::kExpired || answered.outcome == Outcome::kClockSkew) return true;
-  if (answered.refusal.status != kForbidden) return false;
-  return body.code == "InvalidAccessKeyId" || body.code == "InvalidToken" ||
-         (body.code == "AccessDenied" && body.message.find("expired") != std::string::npos);
-}
-
-// A server may repeat what it was asked, and a message goes into logs and reports.
-void Redact(ErrorBody& body) {
-  for (std::string* text : {&body.code, &body.message, &body.region}) {
-    if (text->find("X-Amz-") != std::string::npos) *text = "";
-  }
-}
 
 // Reads by the URLs of a table.
 class UrlReader {
  public:
   UrlReader(const UrlStoreOptions& options, Address address, std::shared_ptr<UrlTable> urls,
-            std::shared_ptr<const Clock> clock)
-      : options_(options),
-        address_(std::move(address)),
-        urls_(std::move(urls)),
-        clock_(std::move(clock)),
-        asker_(address_.Url(""), options_.limits, clock_, options_.stop, options_.tally),
-        on_stop_(options_.stop, [this] {
-          const std::lock_guard lock(mutex_);
-          for (auto& [server, client] : clients_) client->Cancel();
-        }) {}
+            const std::shared_ptr<const Clock>& clock)
+      : asker_(options, std::move(address), clock), urls_(std::move(urls)), clock_(clock) {}
 
-  const Address& address() const { return address_; }
+  const Address& address() const { return asker_.address(); }
   AnswerCounts CountAnswers() const { return asker_.CountAnswers(); }
   // Where a key is, in the table and for people.
   std::string Location(const std::string& key) const {
-    return "s3://" + address_.bucket + "/" + key;
+    return "s3://" + address().bucket + "/" + key;
   }
   std::optional<UrlTable::Entry> UrlOf(const std::string& key) const {
     return urls_->Get(Location(key), clock_->Now());
@@ -104,71 +41,26 @@ class UrlReader {
 
   Result<HttpResponse> Read(const std::string& key, const HttpHeaders& headers,
                             std::span<char> into) {
-    UrlTable::Entry entry;
-    UrlParts parts;
-    std::shared_ptr<HttpClient> client;
-    const auto take = [&]() -> Status {
+    UrlQuestion question;
+    question.key = key;
+    question.headers = headers;
+    question.into = into;
+    question.url = [&]() -> Result<std::string> {
       std::optional<UrlTable::Entry> counts = UrlOf(key);
       if (!counts) return NoUrl(key);
-      entry = std::move(*counts);
-      parts = PartsOf(entry.url);
-      Result<std::shared_ptr<HttpClient>> of = ClientOf(parts.server);
-      if (!of.ok()) return of.error();
-      client = std::move(*of);
-      return {};
+      return std::move(counts->url);
     };
-    const auto send = [&] {
-      HttpCall call;
-      call.request.path = parts.path;
-      call.request.query = parts.query;
-      call.request.headers = headers;
-      Answered answered = SendInto(*client, call, kDeadline, into);
-      if (!answered.refusal.broken.empty()) return answered;
-      const HttpResponse& response = *answered.response;
-      if (response.status / 100 != 2) {
-        answered.refusal.body = ParseErrorBody(response.body).value_or(ErrorBody{});
-        Redact(answered.refusal.body);
-      }
-      answered.refusal.request_id = response.Header("x-amz-request-id");
-      answered.outcome = OutcomeOf(response.status, answered.refusal.body.code, false);
-      return answered;
+    question.ended = [&](const std::string& url, const std::string& said) {
+      urls_->End(Location(key), url);
+      return NoUrl(key, said);
     };
-    const auto mend = [](const Answered& answered) { return !HasEnded(answered); };
-    const auto explain = [&](const Answered& answered) -> Error {
-      if (HasEnded(answered)) {
-        urls_->End(Location(key), entry.url);
-        return NoUrl(key, Said(answered.refusal));
-      }
-      Server server;
-      server.host = parts.server.substr(std::min(parts.server.find("://"), parts.server.size()));
-      server.host.erase(0, std::min<size_t>(3, server.host.size()));
-      server.region = RegionOf(parts);
-      return Explain({Action::kRead, address_, key, "the keys of the coordinator"}, server,
-                     answered.refusal);
-    };
-    return asker_.Ask({take, send, mend, explain});
+    return asker_.Ask(question);
   }
 
  private:
-  Result<std::shared_ptr<HttpClient>> ClientOf(const std::string& server) {
-    const std::lock_guard lock(mutex_);
-    if (const auto known = clients_.find(server); known != clients_.end()) return known->second;
-    Result<std::unique_ptr<HttpClient>> made =
-        MakeClient({server, options_.ca_pem, kMostInBody, options_.first_byte});
-    if (!made.ok()) return made.error();
-    std::shared_ptr<HttpClient> client = std::move(*made);
-    if (options_.stop.stop_requested()) client->Cancel();
-    return clients_.emplace(server, std::move(client)).first->second;
-  }
-
-  const UrlStoreOptions options_;
-  const Address address_;
+  UrlAsker asker_;
   const std::shared_ptr<UrlTable> urls_;
   const std::shared_ptr<const Clock> clock_;
-  Asker asker_;
-  std::mutex mutex_;                                            // guards what follows
-  std::map<std::string, std::shared_ptr<HttpClient>> clients_;  // by server
-  std::stop_callback<std::function<void()>> on_stop_;           // last: what it uses is there
 };
 
 // One version of one object.
@@ -202,8 +94,8 @@ class UrlObject final : public Object, private ObjectServer {
 class UrlStore final : public Store {
  public:
   UrlStore(const UrlStoreOptions& options, Address address, std::shared_ptr<UrlTable> urls,
-           std::shared_ptr<const Clock> clock)
-      : reader_(options, std::move(address), std::move(urls), std::move(clock)) {}
+           const std::shared_ptr<const Clock>& clock)
+      : reader_(options, std::move(address), std::move(urls), clock) {}
 
   Result<std::unique_ptr<store::Listing>> List(Wanted, const std::string&) override {
     return NoKeys();
@@ -312,27 +204,18 @@ class UrlStore final : public Store {
 
 Result<std::unique_ptr<Store>> MakeUrlStore(const UrlStoreOptions& options,
                                             std::shared_ptr<UrlTable> urls,
-                                            std::shared_ptr<const Clock> clock) {
+                                            const std::shared_ptr<const Clock>& clock) {
   Result<Address> address = ParseAddress(options.url);
   if (!address.ok()) return address.error();
   return std::unique_ptr<Store>(
-      std::make_unique<UrlStore>(options, std::move(*address), std::move(urls), std::move(clock)));
+      std::make_unique<UrlStore>(options, std::move(*address), std::move(urls), clock));
 }
 
 Result<std::unique_ptr<Store>> OpenUrlStore(const Wished& wished, std::shared_ptr<UrlTable> urls,
                                             std::stop_token stop) {
-  const Result<Surroundings> around = ReadSurroundings();
-  if (!around.ok()) return around.error().With(wished.url);
-  UrlStoreOptions options;
-  options.url = wished.url;
-  options.stop = std::move(stop);
-  options.tally = wished.tally;
-  if (const std::string file = around->Variable("AWS_CA_BUNDLE"); !file.empty()) {
-    Result<std::string> pem = ReadTrimmed(file);
-    if (!pem.ok()) return pem.error().With("AWS_CA_BUNDLE");
-    options.ca_pem = std::move(*pem);
-  }
-  return MakeUrlStore(options, std::move(urls), std::make_shared<SystemClock>());
+  const Result<UrlStoreOptions> options = UrlOptionsOf(wished, std::move(stop));
+  if (!options.ok()) return options.error();
+  return MakeUrlStore(*options, std::move(urls), std::make_shared<SystemClock>());
 }
 
 }  // namespace parallelrun::store::s3

@@ -9,28 +9,18 @@
 
 #include "base/error.h"
 #include "base/time.h"
-#include "store/answer_tally.h"
-#include "store/objects/retry.h"
+#include "store/s3/url_asker.h"
 #include "store/store.h"
 #include "store/url_table.h"
 #include "store/wished.h"
 
 namespace parallelrun::store::s3 {
 
-struct UrlStoreOptions {
-  std::string url;     // s3://bucket/prefix
-  std::string ca_pem;  // trusted in place of the system's; may be empty
-  RetryLimits limits;
-  Duration first_byte = seconds(30);             // of an answer
-  std::stop_token stop;                          // ends all waits
-  std::shared_ptr<AnswerTally> tally = nullptr;  // none: one of its own
-};
-
 // Asks nobody yet. Its calls, and the reads of its objects, are kUnavailable where the table has no
 // URL that counts; the table tells then. kInvalid: what is no URL of a bucket.
 Result<std::unique_ptr<Store>> MakeUrlStore(const UrlStoreOptions& options,
                                             std::shared_ptr<UrlTable> urls,
-                                            std::shared_ptr<const Clock> clock);
+                                            const std::shared_ptr<const Clock>& clock);
 
 // The same with the certificates that this process trusts (AWS_CA_BUNDLE), by the system's clock.
 Result<std::unique_ptr<Store>> OpenUrlStore(const Wished& wished, std::shared_ptr<UrlTable> urls,

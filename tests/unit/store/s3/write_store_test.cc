@@ -206,6 +206,62 @@ TEST(S3WriteStore, MarksAndTextsComeBack) {
   EXPECT_EQ((*text)->version, Version("e"));
 }
 
+// Whoever sends the parts has no keys, and can do nothing else with what it is given.
+TEST(S3WriteStore, APartIsSignedForOneUploadAndOneNumber) {
+  SmallS3 server(Uploads([](size_t) { return SmallS3::Reply(200, kCompleted); }));
+  const auto store = StoreAt(server);
+  const auto upload = store->Begin("a b.txt", {});
+  ASSERT_TRUE(upload.ok());
+  const Result<SignedUrl> url =
+      store->SignPart("a b.txt", (*upload)->id(), 7, std::chrono::minutes(10));
+  ASSERT_TRUE(url.ok()) << url.error().message;
+  EXPECT_EQ(url->life, std::chrono::minutes(10));
+  EXPECT_THAT(url->url, HasSubstr("/bucket/in/a%20b.txt?partNumber=7&uploadId=id%2B%2F%3D1&"));
+  EXPECT_THAT(url->url, HasSubstr("X-Amz-Expires=600"));
+  EXPECT_THAT(url->url, HasSubstr("X-Amz-SignedHeaders=host&"));
+  EXPECT_EQ(server.heard().size(), 1u) << "to sign asks nobody";
+}
+
+TEST(S3WriteStore, AnUploadOfOthersPartsIsCompletedByTheirEtags) {
+  SmallS3 server(Uploads([](size_t number) {
+    return number == 0 ? SmallS3::Reply(200, kCompleted)
+                       : SmallS3::Reply(404, SmallS3::ErrorXml("NoSuchUpload"));
+  }));
+  const auto store = StoreAt(server);
+  ASSERT_TRUE(store->CompleteUpload("a", "id", {"one", "t<o"}, Version("e-1")).ok());
+  const Heard heard = server.heard().back();
+  EXPECT_EQ(heard.method, "POST");
+  EXPECT_EQ(heard.query, "uploadId=id");
+  EXPECT_EQ(heard.Header("If-Match"), "\"e-1\"");
+  EXPECT_EQ(
+      heard.body,
+      "<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>\"one\"</ETag></Part>"
+      "<Part><PartNumber>2</PartNumber><ETag>\"t&lt;o\"</ETag></Part></CompleteMultipartUpload>");
+  EXPECT_EQ(store->CompleteUpload("a", "id", {"one"}, {}).error().code, Code::kNotFound);
+  EXPECT_EQ(server.heard().back().Header("If-None-Match"), "*");
+}
+
+TEST(S3WriteStore, WhetherAnUploadIsThereIsAskedByItsParts) {
+  std::string answer;
+  SmallS3 server([&answer](PlainConnection& connection, const Heard&, size_t) {
+    connection.Write(answer);
+    return true;
+  });
+  const auto store = StoreAt(server);
+  answer = SmallS3::Reply(200, "<ListPartsResult></ListPartsResult>");
+  EXPECT_TRUE(*store->HasUpload("a", "id+"));
+  EXPECT_EQ(server.heard().back().method, "GET");
+  EXPECT_EQ(server.heard().back().query, "max-parts=1&uploadId=id%2B");
+  answer = SmallS3::Reply(404, SmallS3::ErrorXml("NoSuchUpload"));
+  EXPECT_FALSE(*store->HasUpload("a", "id"));
+  answer = SmallS3::Reply(403, SmallS3::ErrorXml("AccessDenied"));
+  const Result<bool> denied = store->HasUpload("a", "id");
+  ASSERT_FALSE(denied.ok());
+  EXPECT_EQ(denied.error().code, Code::kPermission);
+  EXPECT_THAT(denied.error().message,
+              HasSubstr("s3:ListMultipartUploadParts is missing on arn:aws:s3:::bucket/in/a"));
+}
+
 TEST(S3WriteStore, WhatIsMissingIsNothing) {
   SmallS3 server;
   const auto store = StoreAt(server);
