@@ -9,13 +9,17 @@
 #include "base/escape.h"
 #include "base/hex.h"
 #include "base/json.h"
+#include "job/side_uploads.h"
 
 namespace parallelrun::job {
 namespace {
 
 using Json = nlohmann::json;
 
-constexpr size_t kFileParts = 3;  // name, size, digest
+constexpr size_t kFileParts = 3;          // name, size, digest
+constexpr size_t kUploadedFileParts = 5;  // and the upload, its parts
+constexpr size_t kMostUploadId = 1024;    // bytes
+constexpr size_t kMostPartEtag = 255;
 constexpr size_t kMostSideFiles = 10'000;
 constexpr size_t kMostSideName = 1024;  // bytes
 constexpr int kListDepth = 4;
@@ -47,26 +51,31 @@ bool IsStagedFolder(std::string_view name) {
   return LeadsBelow(name) && std::count(name.begin(), name.end(), '/') == 1;
 }
 
-// False: it is no digest.
-bool ReadDigest(std::string_view digits, std::array<uint8_t, 32>& digest) {
-  if (digits.size() != 2 * digest.size()) return false;
-  for (size_t i = 0; i < digest.size(); ++i) {
-    const std::optional<uint64_t> byte = ParseHex(digits.substr(2 * i, 2));
-    if (!byte) return false;
-    digest[i] = static_cast<uint8_t>(*byte);
+// False: it is no upload of a file that long.
+bool ReadUpload(const Json& id, const Json& etags, SideFile& file) {
+  if (!id.is_string() || !etags.is_array() || etags.size() != SidePartsOf(file.bytes)) return false;
+  file.upload = id.get<std::string>();
+  if (file.upload.empty() || file.upload.size() > kMostUploadId) return false;
+  for (const Json& etag : etags) {
+    if (!etag.is_string()) return false;
+    file.etags.push_back(etag.get<std::string>());
+    if (file.etags.back().empty() || file.etags.back().size() > kMostPartEtag) return false;
   }
   return true;
 }
 
 // False: it is no file.
 bool ReadFile(const Json& value, SideFile& file) {
-  if (!value.is_array() || value.size() != kFileParts || !value[0].is_string() ||
+  const bool uploaded = value.is_array() && value.size() == kUploadedFileParts;
+  if (!value.is_array() || (value.size() != kFileParts && !uploaded) || !value[0].is_string() ||
       !value[1].is_number_unsigned() || !value[2].is_string()) {
     return false;
   }
   file.name = value[0].get<std::string>();
   file.bytes = value[1].get<uint64_t>();
-  return LeadsBelow(file.name) && ReadDigest(value[2].get_ref<const std::string&>(), file.sha256);
+  if (!LeadsBelow(file.name) || file.bytes > kMostSideFileBytes) return false;
+  if (!ReadSha256(value[2].get_ref<const std::string&>(), file.sha256)) return false;
+  return !uploaded || ReadUpload(value[3], value[4], file);
 }
 
 // In place of the mini-batch that a name is of.
@@ -103,6 +112,32 @@ Result<SideList> ParseSideList(std::string_view line) {
     return NoList("it has no file, or too many");
   }
   return list;
+}
+
+std::string SideListText(const SideList& list) {
+  Json object = Json::object();
+  if (!list.files.empty()) object["folder"] = list.folder;
+  for (const SideFile& file : list.files) {
+    Json one = {file.name, file.bytes, Hex(file.sha256)};
+    if (!file.upload.empty()) {
+      one.push_back(file.upload);
+      one.push_back(file.etags);
+    }
+    object["files"].push_back(std::move(one));
+  }
+  return object.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+bool IsSideName(std::string_view name) { return LeadsBelow(name); }
+
+bool ReadSha256(std::string_view digits, std::array<uint8_t, 32>& digest) {
+  if (digits.size() != 2 * digest.size()) return false;
+  for (size_t i = 0; i < digest.size(); ++i) {
+    const std::optional<uint64_t> byte = ParseHex(digits.substr(2 * i, 2));
+    if (!byte) return false;
+    digest[i] = static_cast<uint8_t>(*byte);
+  }
+  return true;
 }
 
 bool StagesSideFiles(std::string_view plan_settings) {

@@ -21,6 +21,10 @@ struct SideFile {
   std::string name;  // relative to the output folder
   uint64_t bytes = 0;
   std::array<uint8_t, 32> sha256{};
+  // Of a job whose output lies in a store, where the attempt has left it as an upload that is not
+  // complete: its id, and the ETags of its parts. Else both are empty.
+  std::string upload = {};
+  std::vector<std::string> etags = {};
   bool operator==(const SideFile&) const = default;
 };
 
@@ -34,11 +38,17 @@ struct SideList {
 // has one of its own. No argument that a person writes holds one.
 inline constexpr char kOutputMark[] = "\x02output\x02";
 
-inline constexpr size_t kMostSideLine = size_t{1} << 20;  // bytes, its end included
+inline constexpr size_t kMostSideLine = size_t{4} << 20;  // bytes, its end included
 
 // `line` without its end. kCorrupt: no worker has made it. Whatever a name is, it leads nowhere but
 // below the folder that it is relative to.
 Result<SideList> ParseSideList(std::string_view line);
+// The same line, without its end.
+std::string SideListText(const SideList& list);
+// Whether it is such a name.
+bool IsSideName(std::string_view name);
+// False: these hexadecimal digits are no SHA-256.
+bool ReadSha256(std::string_view digits, std::array<uint8_t, 32>& digest);
 
 // Whether results of a run with these plan settings (api/settings.h) begin with such a line.
 bool StagesSideFiles(std::string_view plan_settings);

@@ -208,6 +208,9 @@ Status Forbidden(const Status& why) {
 // All of them, or none as far as anybody can know before.
 Status MoveSideFiles(const StagedOutput& staged, const ledger::Ledger& ledger,
                      const job::JobState& state, const Replaceable& replaceable) {
+  if (staged.stored) {
+    return PublishSideFiles(*staged.stored, ledger, state, replaceable, staged.newest);
+  }
   if (state.side_names().empty()) return {};
   Result<std::unique_ptr<StagedFiles>> files = StagedFiles::Open(*staged.files, staged.places);
   if (!files.ok()) return files.error();
@@ -230,6 +233,7 @@ Status MoveSideFiles(const StagedOutput& staged, const ledger::Ledger& ledger,
 // Its list is still there: who is interrupted does it again.
 Status RemoveReplaced(const StagedOutput& staged, const std::string& output,
                       const job::JobState& state, const Replaceable& replaceable) {
+  if (staged.stored) return {};  // theirs stay
   if (!replaceable.whatever && !replaceable.last) return {};
   if (Status newest = staged.newest(); !newest.ok()) return newest;
   const Result<uint64_t> removed =

@@ -17,13 +17,16 @@
 #include "output/result_rows.h"
 #include "output/side_files.h"
 #include "output/sink.h"
+#include "output/store/stored_side_files.h"
 
 namespace parallelrun::output {
 
 // Of a job that stages side files. They are moved to their places before its rows are published.
 struct StagedOutput {
+  // On a volume these two, and in a store the third.
   Files* files = nullptr;
-  StagedPlaces places;
+  StagedPlaces places = {};
+  std::optional<StoredSidePlaces> stored = {};
   // Their list is the output, in place of rows; else it stands in the index.
   bool list_alone = false;
   std::function<Status()> newest;  // kStale: a newer epoch is there

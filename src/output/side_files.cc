@@ -54,9 +54,19 @@ std::string Shown(const std::string& name) { return Printable(name, kShown); }
 
 }  // namespace
 
-std::vector<std::string> ReservedNames(const std::string& output_file) {
+std::vector<std::string> ReservedNames(const std::string& output_file, bool in_store) {
   const std::string name = output_file.empty() ? kSideListName : output_file;
-  return {name, IndexNameOf(name)};
+  std::vector<std::string> names = {name, IndexNameOf(name)};
+  if (in_store) names.push_back(name + ".run");
+  return names;
+}
+
+bool IsNameOfTheJob(const std::vector<std::string>& reserved, const std::string& name) {
+  const std::string top = name.substr(0, name.find('/'));
+  return top.starts_with(".parallelrun") ||
+         std::any_of(reserved.begin(), reserved.end(), [&top](const std::string& of) {
+           return top == of || top.starts_with("." + of + ".");
+         });
 }
 
 Result<std::unique_ptr<StagedFiles>> StagedFiles::Open(const Files& files, StagedPlaces places) {
@@ -76,14 +86,8 @@ Result<std::optional<FileFacts>> StagedFiles::FactsOf(const std::string& name) c
   return std::optional(*facts);
 }
 
-// Tokens and claims of the output stand beside it.
 bool StagedFiles::IsOfTheJob(const std::string& name) const {
-  const std::string top = name.substr(0, name.find('/'));
-  const auto is_of = [&top](const std::string& of) {
-    return top == of || top.starts_with("." + of + ".");
-  };
-  return std::any_of(places_.reserved.begin(), places_.reserved.end(), is_of) ||
-         IsOwn(places_.own, places_.output_folder, name);
+  return IsNameOfTheJob(places_.reserved, name) || IsOwn(places_.own, places_.output_folder, name);
 }
 
 Status StagedFiles::CheckFoldersOf(const std::string& name) {

@@ -21,8 +21,10 @@
 namespace parallelrun::output {
 
 // Names at the top of an output folder that a job which stages side files has for itself: of its
-// output, "" with SummaryOnly, and of what stands beside it.
-std::vector<std::string> ReservedNames(const std::string& output_file);
+// output, "" with SummaryOnly, and of what stands beside it; in a store these are its reports, too.
+std::vector<std::string> ReservedNames(const std::string& output_file, bool in_store = false);
+// Whether a side file has one of these, or stands with what stands beside it, as tokens and claims.
+bool IsNameOfTheJob(const std::vector<std::string>& reserved, const std::string& name);
 
 struct StagedPlaces {
   std::string output_folder;  // absolute
