@@ -20,6 +20,7 @@
 #include "agent/logs/log_upload.h"
 #include "agent/objects/node_objects.h"
 #include "agent/objects/side_inputs.h"
+#include "agent/objects/side_sender.h"
 #include "agent/processes/node_processes.h"
 #include "agent/processes/process_tree.h"
 #include "agent/stray_files.h"
@@ -51,7 +52,8 @@ class Agent {
         park_(loop_, client),
         core_(options, clock_.Now()),
         processes_(loop_, config, registered_, core_, files_, [this] { SchedulePump(); }),
-        objects_(loop_, config, registered_, core_, files_, [this] { SchedulePump(); }) {}
+        objects_(loop_, config, registered_, core_, processes_, files_,
+                 [this] { SchedulePump(); }) {}
 
   // Runs until there is an end.
   AgentEnd Run();
@@ -237,12 +239,16 @@ void Agent::OnRegisterAnswer(const HttpResponse& response) {
   }
   // Where each process has an output folder of its own, there is none for all of them.
   const JobSettings& job = reply->job;
-  const Status linked =
-      job.staging.empty() ? LinkOutputs(config_.work_folder, job.output_folder) : Status();
+  const Status linked = job.staging.empty() && job.side_store.empty()
+                            ? LinkOutputs(config_.work_folder, job.output_folder)
+                            : Status();
   // The script may not need it.
   if (!linked.ok()) spdlog::warn("./outputs is not there: {}", linked.error().message);
   // Paths are this node's own, and the same after each registration.
   PlaceSideInputs(SideInputFolder(config_.work_folder, config_.node), reply->job);
+  if (!reply->job.side_store.empty()) {
+    reply->job.staging = SideFileFolder(config_.work_folder, config_.node);
+  }
   registered_ = std::move(*reply);
   const job::Incarnation& incarnation = registered_.registration.incarnation;
   spdlog::info("registered with epoch {} as incarnation {}", incarnation.epoch, incarnation.number);

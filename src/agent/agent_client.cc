@@ -123,4 +123,31 @@ Result<job::SideUrls> AskForSideUrls(HttpClient& client, uint32_t node,
   return urls.ok() ? std::move(urls) : none(urls.error().message);
 }
 
+Result<job::SideUploads> AskForSideUploads(HttpClient& client, uint32_t node,
+                                           const job::SideUploadsWanted& wanted,
+                                           const std::stop_token& stop) {
+  const std::stop_callback end(stop, [&client] { client.Cancel(); });
+  HttpRequest request;
+  request.method = "POST";
+  request.path = "/v1/nodes/" + std::to_string(node) + "/side-files";
+  request.headers.push_back({"Content-Type", "application/json"});
+  request.body = job::SideUploadsWantedText(wanted);
+  const auto none = [](Code code, const std::string& why) {
+    return Error{code, "the coordinator begins no uploads: " + why};
+  };
+  const Result<HttpResponse> response = client.Send(std::move(request), kSideUrlsTimeout);
+  if (!response) return none(Code::kUnavailable, FailureWords(response));
+  switch (response->status) {
+    case 200: break;
+    case 409: return none(Code::kStale, FailureWords(response));
+    case 404: return none(Code::kNotFound, FailureWords(response));
+    case 400:
+    case 403:
+    case 413: return none(Code::kInvalid, FailureWords(response));
+    default: return none(Code::kUnavailable, FailureWords(response));
+  }
+  Result<job::SideUploads> uploads = job::ParseSideUploads(response->body);
+  return uploads.ok() ? std::move(uploads) : none(Code::kUnavailable, uploads.error().message);
+}
+
 }  // namespace parallelrun::agent

@@ -11,6 +11,7 @@
 #include "base/http/client.h"
 #include "base/time.h"
 #include "job/side_inputs.h"
+#include "job/side_uploads.h"
 
 namespace parallelrun::agent {
 
@@ -50,5 +51,12 @@ void Leave(HttpClient& client, uint32_t node, const job::Incarnation& incarnatio
 Result<job::SideUrls> AskForSideUrls(HttpClient& client, uint32_t node,
                                      const job::SideUrlsWanted& wanted,
                                      const std::stop_token& stop);
+
+// Uploads of side files, and URLs by which their parts are sent (job/side_uploads.h). Blocks, as
+// above. kNotFound: an upload is not known there; kStale: this node does not hold the mini-batch;
+// kUnavailable: a later call may succeed; kInvalid: it will not. Messages have no URL.
+Result<job::SideUploads> AskForSideUploads(HttpClient& client, uint32_t node,
+                                           const job::SideUploadsWanted& wanted,
+                                           const std::stop_token& stop);
 
 }  // namespace parallelrun::agent

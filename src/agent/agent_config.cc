@@ -123,6 +123,7 @@ std::string StartBody(const JobSettings& job, uint32_t node, uint32_t process) {
     if (key.start) body[key.name] = key.start(job);
   }
   if (!job.staging.empty()) body["staging"] = job.staging;
+  if (!job.side_store.empty()) body["sendsSideFiles"] = true;
   body.update(Json{{"release", kVersion},
                    {"process", ProcessName(process)},
                    {"node", node},

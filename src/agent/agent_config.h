@@ -43,6 +43,9 @@ struct JobSettings {
   std::string output_action;
   // With output.sideFiles: Staged the folder of all that processes write there; else empty.
   std::string staging = {};
+  // Where side files go that are staged on this node's own disk, as the output lies in a store:
+  // its URL; else empty.
+  std::string side_store = {};
   std::string logging_level;
   std::vector<std::pair<std::string, std::string>> environment;
   std::string python;

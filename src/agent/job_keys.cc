@@ -111,6 +111,11 @@ const std::vector<JobKey>& JobKeys() {
          job.staging = in.TextOr(key, "");
          registration.staged = !job.staging.empty();
        }},
+      {"sideStore",  // behind staging
+       [](Members& in, const char* key, JobSettings& job, Registration& registration) {
+         job.side_store = in.TextOr(key, "");
+         registration.staged = registration.staged || !job.side_store.empty();
+       }},
       PassedOn("loggingLevel", &JobSettings::logging_level),
       {"environment", ReadEnvironment},
       {"python", ReadPython},

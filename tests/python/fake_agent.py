@@ -19,8 +19,9 @@ TIMEOUT_S = 120
 # The worker's python3 may be another one than that of the tests: WORKER_PYTHON=python3.8 pytest
 PYTHON = os.environ.get("WORKER_PYTHON", sys.executable)
 
-START, BATCH, STOP, HEADER_OF_JOB = range(1, 5)
+START, BATCH, STOP, HEADER_OF_JOB, SIDE_FILES_SENT = range(1, 6)
 READY, INIT_FAILED, RESULT, ROWS, FAILED, STOPPED, METRIC, HEADER, PASSED_OVER, OWES = range(16, 26)
+SIDE_FILES = 26
 STARTING, IMPORTING, WAITING, LOADING, RUNNING, ENCODING, STOPPING = range(7)
 
 TIMES = "sequence run_ns cpu_ns waited_ns read_ns wrote_ns"

@@ -3,9 +3,11 @@
 import hashlib
 import json
 import os
+import struct
 import textwrap
 
 import pytest
+from fake_agent import SIDE_FILES, SIDE_FILES_SENT, frame
 from parallelrun.worker import side_files
 
 STAGING = "staged/process000-00c0ffee00c0ffee"
@@ -214,3 +216,67 @@ def test_an_output_folder_that_cannot_be_made_is_said(staged, launch):
     failure = staged("pass").init_failure()
     assert failure["kind"] == "InitFailed"
     assert failure["type"] in ("NotADirectoryError", "FileExistsError")
+
+
+WRITES = """
+with open(os.path.join(out, "a.txt"), "w") as file:
+    file.write("text")
+"""
+
+
+def asked(agent):
+    """(sequence, list) of what the process wants to have sent."""
+    body = agent.expect(SIDE_FILES)
+    (sequence,) = struct.unpack_from("<Q", body)
+    return sequence, json.loads(body[8:])
+
+
+def test_where_the_output_is_in_a_store_the_agent_sends_the_files(staged, launch):
+    agent = staged(WRITES, sendsSideFiles=True)
+    agent.ready()
+    agent.run_files(["x"], sequence=7)
+    sequence, wrote = asked(agent)
+    assert (sequence, wrote) == (
+        7,
+        {"folder": "process000-00c0ffee00c0ffee/7", "files": [["a.txt", 4, digest(b"text")]]},
+    )
+    folder = launch.folder / "staged" / wrote["folder"]
+    assert (folder / "a.txt").read_text() == "text"
+    before = agent.entered()
+    agent.send(frame(SIDE_FILES_SENT, b"\0"))
+    agent.send(frame(SIDE_FILES_SENT, b'\1{"with":"uploads"}'))
+    assert listed(agent.result()) == ({"with": "uploads"}, b"row\n")
+    assert agent.entered() > before, "it was told that it goes on"
+    assert not folder.exists()
+    # A mini-batch without files asks for nothing.
+    agent = staged("pass", sendsSideFiles=True)
+    agent.ready()
+    agent.run_files()
+    assert listed(agent.result())[0] == {}
+
+
+def test_files_that_could_not_be_sent_fail_the_attempt(staged, launch):
+    agent = staged(WRITES, sendsSideFiles=True)
+    agent.ready()
+    agent.run_files()
+    asked(agent)
+    agent.send(frame(SIDE_FILES_SENT, b"\2the store is full"))
+    failure = agent.failed().failure
+    assert failure["kind"] == "BadSideFile"
+    assert failure["message"] == "the store is full"
+    assert os.listdir(launch.folder / STAGING) == ["out"]
+    agent.run_files(sequence=2)
+    asked(agent)
+    agent.send(frame(SIDE_FILES_SENT, b"\1{}"))
+    assert listed(agent.result())[0] == {}
+
+
+def test_what_a_process_of_before_has_left_on_the_node_goes(staged, launch):
+    launch.write("staged/process000-1/5/half", "x")
+    launch.write("staged/process001-1/5/half", "of another")
+    agent = staged("pass", sendsSideFiles=True)
+    agent.ready()
+    assert sorted(os.listdir(launch.folder / "staged")) == [
+        os.path.basename(STAGING),
+        "process001-1",
+    ]

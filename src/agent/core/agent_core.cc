@@ -319,6 +319,11 @@ bool AgentCore::OnRows(uint32_t process, uint64_t sequence, std::string_view row
   return true;
 }
 
+std::optional<job::BatchId> AgentCore::BatchOf(uint32_t process, uint64_t sequence) const {
+  const std::optional<Key> key = processes_.Answerable(process, sequence);
+  return key ? std::optional(held_.At(*key).name.id) : std::nullopt;
+}
+
 Answered AgentCore::TakeAnswer(uint32_t process, uint64_t sequence, Instant now) {
   const Answered answered = processes_.Answer(process, sequence, now);
   pace_.Add(answered.busy, now);

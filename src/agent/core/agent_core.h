@@ -63,6 +63,8 @@ class AgentCore {
   void OnInitFailed(uint32_t process, std::string message, bool fatal, Instant now,
                     bool logged = true);
   bool OnRows(uint32_t process, uint64_t sequence, std::string_view rows);
+  // Which mini-batch that is; nothing where the process has no such one to answer.
+  std::optional<job::BatchId> BatchOf(uint32_t process, uint64_t sequence) const;
   bool OnResult(uint32_t process, const ResultAnswer& answer, Instant now);
   bool OnFailed(uint32_t process, FailedAnswer answer, Instant now);
   // It did not begin with a mini-batch that was taken back.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "agent/agent_client.h"
+#include "agent/side_files.h"
 #include "base/small_file.h"
 #include "store/object_stores.h"
 
@@ -28,17 +29,19 @@ Result<std::unique_ptr<store::Store>> OpenJobStore(const JobStore& store, std::s
 }  // namespace
 
 NodeObjects::NodeObjects(EventLoop& loop, const AgentConfig& config,
-                         const RegisterReply& registered, AgentCore& core,
+                         const RegisterReply& registered, AgentCore& core, NodeProcesses& processes,
                          std::shared_ptr<Files> files, std::function<void()> changed)
     : loop_(loop),
       config_(config),
       registered_(registered),
       core_(core),
+      processes_(processes),
       files_(std::move(files)),
       changed_(std::move(changed)) {}
 
 void NodeObjects::Begin() {
   if (!fetcher_ && !registered_.job.stores.empty()) OpenFetcher();
+  if (!side_sender_ && !registered_.job.side_store.empty()) OpenSideSender();
   if (!side_inputs_ && !registered_.job.side_inputs.empty()) FetchSideInputs();
 }
 
@@ -70,6 +73,12 @@ void NodeObjects::Finish() {
   if (fetcher_ && !fetcher_->Finish(ObjectFetcher::kEndLimit)) {
     spdlog::warn("the objects of stores are not removed: their disk or a store hangs");
   }
+  if (side_sender_) {
+    if (!side_sender_->Finish(SideSender::kSideEndLimit)) {
+      spdlog::warn("sending side files does not end: their disk or a store hangs");
+    }
+    RemoveSideFiles(*files_, config_);
+  }
   if (side_inputs_ && !side_inputs_->Finish(ObjectFetcher::kEndLimit)) {
     spdlog::warn("fetching the side inputs does not end: their disk or a store hangs");
   }
@@ -96,10 +105,33 @@ void NodeObjects::OpenFetcher() {
   LookAtStores();
 }
 
+// What an agent before this one has left goes first: no process writes there yet.
+void NodeObjects::OpenSideSender() {
+  RemoveSideFiles(*files_, config_);
+  side_sender_ = std::make_unique<SideSender>(
+      loop_, SideSenderFacts(config_, registered_.job.side_store),
+      [this](uint32_t process, SideFilesAnswer answer, const std::string& text) {
+        processes_.TellSideFiles(process, answer, text);
+      });
+  processes_.SendSideFiles(
+      [this](uint32_t process, job::BatchId mini_batch, job::SideList list) {
+        side_sender_->Send(process, mini_batch, std::move(list));
+      },
+      [this](uint32_t process) { side_sender_->Forget(process); });
+  LookAtStores();
+}
+
+// For all that asks stores.
 void NodeObjects::LookAtStores() {
-  core_.OnStoreWait(fetcher_->StoreWait());
+  if (!std::exchange(looks_at_stores_, true)) LookAtStoresAgain();
+}
+
+void NodeObjects::LookAtStoresAgain() {
+  std::string waits = fetcher_ ? fetcher_->StoreWait() : "";
+  if (waits.empty() && side_sender_) waits = side_sender_->WaitsFor();
+  core_.OnStoreWait(waits);
   changed_();
-  loop_.After(kLookAtStores, [this] { LookAtStores(); });
+  loop_.After(kLookAtStores, [this] { LookAtStoresAgain(); });
 }
 
 void NodeObjects::FetchSideInputs() {

@@ -35,6 +35,14 @@ void AppendFrame(std::string& out, FrameType type, std::string_view body) {
   encoder.Bytes(body);
 }
 
+void AppendSideFilesSent(std::string& out, SideFilesAnswer answer, std::string_view text) {
+  Encoder encoder(out);
+  encoder.U32(static_cast<uint32_t>(1 + text.size()));
+  encoder.U8(static_cast<uint8_t>(FrameType::kSideFilesSent));
+  encoder.U8(static_cast<uint8_t>(answer));
+  encoder.Bytes(text);
+}
+
 void AppendBatchFrame(std::string& out, uint64_t sequence, std::string_view work) {
   Encoder encoder(out);
   encoder.U32(static_cast<uint32_t>(sizeof(sequence) + work.size()));
@@ -67,6 +75,18 @@ std::optional<RowsFrame> ParseRows(std::string_view body) {
   frame.sequence = in.U64();
   frame.rows = in.Bytes(in.left());
   if (!in.ok()) return std::nullopt;
+  return frame;
+}
+
+std::optional<SideFilesFrame> ParseSideFiles(std::string_view body) {
+  Decoder in(body);
+  SideFilesFrame frame;
+  frame.sequence = in.U64();
+  const std::string_view line = in.Bytes(in.left());
+  if (!in.ok()) return std::nullopt;
+  Result<job::SideList> list = job::ParseSideList(line);
+  if (!list.ok() || list->files.empty()) return std::nullopt;
+  frame.list = std::move(*list);
   return frame;
 }
 

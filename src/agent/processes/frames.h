@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "agent/core/agent_types.h"
+#include "job/side_list.h"
 
 namespace parallelrun::agent {
 
@@ -22,6 +23,7 @@ enum class FrameType : uint8_t {
   kBatch = 2,
   kStop = 3,
   kHeaderOfJob = 4,
+  kSideFilesSent = 5,
   kReady = 16,
   kInitFailed = 17,
   kResult = 18,
@@ -32,15 +34,29 @@ enum class FrameType : uint8_t {
   kHeader = 23,
   kPassedOver = 24,
   kOwes = 25,
+  kSideFiles = 26,
+};
+
+// The first byte of kSideFilesSent.
+enum class SideFilesAnswer : uint8_t {
+  kGoesOn = 0,
+  kSent = 1,     // the line that stands in front of the rows follows, without its end
+  kNotSent = 2,  // why follows
 };
 
 // Appends a whole frame.
 void AppendFrame(std::string& out, FrameType type, std::string_view body);
+void AppendSideFilesSent(std::string& out, SideFilesAnswer answer, std::string_view text);
 void AppendBatchFrame(std::string& out, uint64_t sequence, std::string_view work);
 
 struct RowsFrame {
   uint64_t sequence = 0;
   std::string_view rows;
+};
+
+struct SideFilesFrame {
+  uint64_t sequence = 0;
+  job::SideList list;
 };
 
 // The failure JSON, as far as an agent needs it.
@@ -56,6 +72,7 @@ struct FailureText {
 std::optional<bool> ParseReady(std::string_view body);
 std::optional<ResultAnswer> ParseResult(std::string_view body);
 std::optional<RowsFrame> ParseRows(std::string_view body);
+std::optional<SideFilesFrame> ParseSideFiles(std::string_view body);
 std::optional<uint64_t> ParseSequence(std::string_view body);
 std::optional<FailedAnswer> ParseFailed(std::string_view body);
 std::optional<FailureText> ParseFailure(std::string_view json);

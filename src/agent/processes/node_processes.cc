@@ -47,6 +47,20 @@ void NodeProcesses::Start() {
   if (getpid() == 1 && memory_watch_.on()) WatchMemory();
 }
 
+void NodeProcesses::SendSideFiles(OnSideFiles on_side_files,
+                                  std::function<void(uint32_t process)> on_gone) {
+  on_side_files_ = std::move(on_side_files);
+  on_side_files_gone_ = std::move(on_gone);
+}
+
+void NodeProcesses::TellSideFiles(uint32_t process, SideFilesAnswer answer,
+                                  const std::string& text) {
+  const auto it = processes_.find(process);
+  if (it == processes_.end()) return;
+  AppendSideFilesSent(it->second->out(), answer, text);
+  it->second->Flush();
+}
+
 void NodeProcesses::Monitor() {
   mini_batches_.SetLimit(registered_.job.log_limit);
   trimmer_.SetLimit(registered_.job.log_limit);
@@ -248,6 +262,13 @@ bool NodeProcesses::OnFrame(uint32_t number, FrameType type, std::string_view bo
         return true;
       }
       return core_.OnTold(number, job::ProcessEvent::Kind::kMetric, body);
+    case FrameType::kSideFiles: {
+      std::optional<SideFilesFrame> frame = ParseSideFiles(body);
+      if (!frame || !on_side_files_) return false;
+      const std::optional<job::BatchId> id = core_.BatchOf(number, frame->sequence);
+      if (id) on_side_files_(number, *id, std::move(frame->list));
+      return id.has_value();
+    }
     case FrameType::kHeader: return core_.OnTold(number, job::ProcessEvent::Kind::kHeader, body);
     default: return false;
   }
@@ -274,6 +295,7 @@ void NodeProcesses::ReapAll() {
       ++it;
       continue;
     }
+    if (on_side_files_gone_) on_side_files_gone_(number);
     core_.OnStatus(number, it->second->Status());
     core_.OnExited(number, *words, clock_.Now(), it->second->Output(), where_[number]);
     where_.erase(number);

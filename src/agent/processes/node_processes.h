@@ -27,6 +27,7 @@
 #include "base/files.h"
 #include "base/time.h"
 #include "job/gpu_slots.h"
+#include "job/side_list.h"
 
 namespace parallelrun::agent {
 
@@ -42,6 +43,12 @@ class NodeProcesses {
 
   // Begins to look after them.
   void Start();
+  // A process has left side files with its mini-batch, and waits for what becomes of them; it has
+  // ended. Of a job whose side files go to a store.
+  using OnSideFiles =
+      std::function<void(uint32_t process, job::BatchId mini_batch, job::SideList list)>;
+  void SendSideFiles(OnSideFiles on_side_files, std::function<void(uint32_t process)> on_gone);
+  void TellSideFiles(uint32_t process, SideFilesAnswer answer, const std::string& text);
   // After a registration.
   void Monitor();
   // Writes the last lines of the logs, and ends the monitor.
@@ -72,6 +79,8 @@ class NodeProcesses {
   AgentCore& core_;
   const std::shared_ptr<Files> files_;
   const std::function<void()> changed_;
+  OnSideFiles on_side_files_;
+  std::function<void(uint32_t process)> on_side_files_gone_;
   SystemClock clock_;
   MemoryGroup memory_;
   MemoryWatch memory_watch_{memory_};

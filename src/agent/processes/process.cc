@@ -268,7 +268,7 @@ bool WorkerProcess::HandleFrames() {
     const uint32_t length = head.U32();
     const uint8_t type = head.U8();
     if (length > kMaxFrameBody || type < static_cast<uint8_t>(FrameType::kReady) ||
-        type > static_cast<uint8_t>(FrameType::kOwes)) {
+        type > static_cast<uint8_t>(FrameType::kSideFiles)) {
       Fail(
           "sent something that is not of the worker protocol, and was killed; only ParallelRun "
           "may write to descriptor 3");

@@ -474,6 +474,16 @@ TEST(AgentConfigTest, WithStagedSideFilesEachProcessHasAnOutputFolderOfItsOwn) {
   EXPECT_THAT(WorkerEnvironment({}, own, "/package", {}),
               Contains("AZUREML_BI_OUTPUT_PATH=" + own.output_folder));
 
+  EXPECT_FALSE(start.contains("sendsSideFiles"));
+
+  const Result<RegisterReply> store =
+      ParseRegisterReply(ReplyWith(R"(, "sideStore": "s3://results/job", "worker": {})"));
+  ASSERT_TRUE(store.ok()) << store.error().message;
+  EXPECT_TRUE(store->registration.staged);
+  EXPECT_EQ(store->job.staging, "") << "where that is on the node, the agent says";
+  EXPECT_EQ(store->job.side_store, "s3://results/job");
+  EXPECT_TRUE(nlohmann::json::parse(StartBody(store->job, 3, 12)).at("sendsSideFiles"));
+
   const Result<RegisterReply> direct = ParseRegisterReply(ReplyWith(""));
   EXPECT_FALSE(direct->registration.staged);
   EXPECT_EQ(ForProcess(direct->job, 12).output_folder, "/out");

@@ -9,8 +9,9 @@ import struct
 from collections import deque
 from time import monotonic_ns
 
-START, BATCH, STOP, HEADER_OF_JOB = range(1, 5)
+START, BATCH, STOP, HEADER_OF_JOB, SIDE_FILES_SENT = range(1, 6)
 READY, INIT_FAILED, RESULT, ROWS, FAILED, STOPPED, METRIC, HEADER, PASSED_OVER, OWES = range(16, 26)
+SIDE_FILES = 26
 
 MAX_BODY = 64 << 20
 MAX_PART = 4 << 20

@@ -31,6 +31,8 @@ class Process:
         self.node = str(start["node"])
         self.output_folder = start["outputFolder"]
         self.staging = start.get("staging", "")  # the folder of its side files, if they are staged
+        # Its side files are sent to a store by the agent.
+        self.sends_side_files = start.get("sendsSideFiles", False)
         self.output_folders = start.get("outputFolders", [])  # that are there before the script
         self.reserved_names = start.get("reservedNames", [])  # that the job itself uses there
         self.summary_only = start["outputAction"] == "SummaryOnly"

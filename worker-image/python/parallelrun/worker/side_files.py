@@ -3,13 +3,19 @@
 With `output.sideFiles: Staged` each process has a folder of its own. The script writes below `out`
 there; when run() has returned, its files are moved into a folder of the attempt, and the result
 names them. Whoever publishes moves those of results that count to their places.
+
+Where the output lies in a store, that folder is on the node's own disk. The agent sends the files
+while this process waits, and gives the line that names them, with where they are in the store.
 """
 
 import errno
 import json
 import os
+import shutil
+import struct
 from hashlib import sha256
 
+from parallelrun.worker.channel import SIDE_FILES, SIDE_FILES_SENT, ProtocolError
 from parallelrun.worker.failure import Failure
 from parallelrun.worker.status import ENCODING
 
@@ -18,6 +24,8 @@ MAX_NAME = 1 << 10  # bytes
 MAX_LIST = 1 << 20  # bytes
 
 _NOTHING = b"{}\n"
+_U64 = struct.Struct("<Q")
+_GOES_ON, _SENT, _NOT_SENT = range(3)  # the first byte of SIDE_FILES_SENT
 _READ_SIZE = 1 << 20
 _STEP = 64 << 20  # bytes, after which it is said that something moves
 _OF_THE_JOB = ".parallelrun"  # names at the top that begin so
@@ -33,19 +41,23 @@ class SideFiles:
         """Makes the folder that the script writes to. Raises OSError."""
         self._folder = process.staging
         self._page = page
+        self._channel = process.channel if process.sends_side_files else None
         self._reserved = frozenset(process.reserved_names)
         self._of_the_job = (_OF_THE_JOB, *(f".{name}." for name in process.reserved_names))
         os.makedirs(process.output_folder, exist_ok=True)
         for name in process.output_folders:
             os.makedirs(os.path.join(process.output_folder, name), exist_ok=True)
-        folder = self._folder
-        for _ in range(3):  # up to the entry in the output folder
-            _sync_folder(folder)
-            folder = os.path.dirname(folder)
+        if self._channel is None:
+            folder = self._folder
+            for _ in range(3):  # up to the entry in the output folder
+                _sync_folder(folder)
+                folder = os.path.dirname(folder)
+        else:
+            self._remove_earlier()
         self._out = os.path.realpath(process.output_folder)  # as /proc shows it
 
     def take(self, sequence):
-        """Moves what the attempt has written out of the script's reach.
+        """Moves what the attempt has written out of the script's reach, and has it sent.
 
         Returns the line that stands in front of its rows. Raises Failure for what cannot count,
         and OSError.
@@ -63,8 +75,9 @@ class SideFiles:
             path = os.path.join(self._out, name)
             listed.append([name, *self._sync(sequence, path)])
             os.rename(path, os.path.join(own, name))
-        for folder in [*folders, "", os.pardir]:
-            _sync_folder(os.path.join(own, folder))
+        if self._channel is None:
+            for folder in [*folders, "", os.pardir]:
+                _sync_folder(os.path.join(own, folder))
         place = os.path.join(os.path.basename(self._folder), str(sequence))
         line = json.dumps({"folder": place, "files": listed}, separators=(",", ":"))
         line = line.encode() + b"\n"
@@ -73,7 +86,33 @@ class SideFiles:
                 f"the list of its {len(files)} files takes {len(line)} bytes; at most {MAX_LIST} "
                 "are taken. Lower miniBatchSize, or write fewer files."
             )
-        return line
+        if self._channel is None:
+            return line
+        try:
+            return self._send(sequence, line[:-1]) + b"\n"
+        finally:
+            shutil.rmtree(own, ignore_errors=True)
+
+    def _send(self, sequence, line):
+        """Has the agent send the files that a line names, and gives that with where they are."""
+        self._channel.send(SIDE_FILES, _U64.pack(sequence) + line)
+        while True:
+            answer = self._channel.wait_for(SIDE_FILES_SENT)
+            state = answer[0] if answer else -1
+            if state == _SENT:
+                return answer[1:]
+            if state == _NOT_SENT:
+                raise _refused(answer[1:].decode("utf-8", "replace"))
+            if state != _GOES_ON:
+                raise ProtocolError(f"side files were answered by {len(answer)} bytes")
+            self._page.enter(sequence, ENCODING)  # the time-out is for what hangs
+
+    def _remove_earlier(self):
+        """What a process in this place, which is gone, has left takes this node's disk."""
+        folder, own = os.path.split(self._folder)
+        for name in os.listdir(folder):
+            if name != own and name.startswith(own.rpartition("-")[0] + "-"):
+                shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
 
     def discard(self):
         """Removes what a failed attempt has left."""
@@ -171,7 +210,7 @@ class SideFiles:
         return None
 
     def _sync(self, sequence, path):
-        """Makes a file durable; its size and SHA-256."""
+        """Makes a file durable, where it stays; its size and SHA-256."""
         digest = sha256()
         size = 0
         shown = 0
@@ -181,7 +220,8 @@ class SideFiles:
         except PermissionError:
             descriptor = os.open(path, os.O_RDONLY | flags)
         try:
-            os.fsync(descriptor)
+            if self._channel is None:
+                os.fsync(descriptor)
             while True:
                 data = os.read(descriptor, _READ_SIZE)
                 if not data:
