@@ -242,16 +242,19 @@ class Checker {
                "an output in a store is ended and given back by what the state holds",
                "remove it: without a volume the state lies on a claim that the operator makes");
     }
-    if (output.action == OutputAction::kSummaryOnly) {
-      AddError(problems_, "spec.output.action", "SummaryOnly leaves files, and a store takes rows",
-               "write AppendRow, or a volume in place of the store");
-    }
     CheckNotInInput(output.store, output.to.path, "the output", "spec.output.path");
+    if (output.side_files == SideFiles::kStaged) return;
+    if (output.action == OutputAction::kSummaryOnly) {
+      AddError(problems_, "spec.output.action",
+               "SummaryOnly leaves files, which go to a store with sideFiles: Staged",
+               "write that beside it, or AppendRow, or a volume in place of the store");
+    }
     for (const std::string& argument : spec_.arguments) {
       if (!NamesOutput(argument, placeholders_)) continue;
       AddError(problems_, "spec.arguments",
-               "$(output) is a folder for the script, and the output goes to a store",
-               "leave it out, or write a volume in place of output.store");
+               "$(output) is a folder for the script, whose files go to a store with "
+               "output.sideFiles: Staged",
+               "write that, leave $(output) out, or write a volume in place of output.store");
       break;
     }
   }
@@ -259,11 +262,6 @@ class Checker {
   void CheckSideFiles() {
     const Output& output = spec_.output;
     if (output.side_files != SideFiles::kStaged) return;
-    if (!output.store.empty()) {
-      AddError(problems_, "spec.output.sideFiles",
-               "Staged keeps side files on the volume of the output, and this one goes to a store",
-               "remove it, or write a volume in place of the store");
-    }
     if (!output.mount_on_nodes) {
       AddError(problems_, "spec.output.sideFiles",
                "nodes write side files, and this output is not mounted there",

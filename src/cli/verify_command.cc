@@ -64,8 +64,9 @@ std::string OutputOf(const std::string& state_folder, const job::JobState& state
   return fs::exists(near, ignored) ? near : recorded;
 }
 
-// Of an object of a store: all of it is read, by what the job says of that store.
-Result<std::string> DamageInStore(const std::string& url, const job::JobState& state) {
+// The store that holds an output, by what the job says of it: what lies beside the output.
+Result<std::unique_ptr<store::Store>> OpenStoreOf(const std::string& url,
+                                                  const job::JobState& state) {
   const json job = ParseJson(state.settings() ? state.settings()->job : "").value_or(nullptr);
   store::Wished wished;
   const std::string wanted = TextOf(job, "output", "store");
@@ -75,11 +76,17 @@ Result<std::string> DamageInStore(const std::string& url, const job::JobState& s
     wished.endpoint = lenient::Text(store, "endpoint");
     if (store.contains("pathStyle")) wished.path_style = lenient::Boolean(store, "pathStyle");
   }
-  const size_t slash = url.rfind('/');
-  wished.url = url.substr(0, slash);
-  const Result<std::unique_ptr<store::Store>> store = store::s3::OpenStore(wished, {});
+  wished.url = url.substr(0, url.rfind('/'));
+  return store::s3::OpenStore(wished, {});
+}
+
+std::string NameIn(const std::string& url) { return url.substr(url.rfind('/') + 1); }
+
+// Of an object of a store: all of it is read.
+Result<std::string> DamageInStore(const std::string& url, const job::JobState& state) {
+  const Result<std::unique_ptr<store::Store>> store = OpenStoreOf(url, state);
   if (!store.ok()) return store.error();
-  const Result<std::unique_ptr<store::Object>> object = (*store)->Open(url.substr(slash + 1));
+  const Result<std::unique_ptr<store::Object>> object = (*store)->Open(NameIn(url));
   if (!object.ok() && object.error().code == Code::kNotFound) return std::string("is not there");
   if (!object.ok()) return object.error();
   return output::DamageOf(
@@ -124,9 +131,17 @@ int NoLedger(const std::string& path) {
   return kExitUsage;
 }
 
+Result<output::ListedFiles> CheckSideFiles(const Files& files, const std::string& output,
+                                           const job::JobState& state) {
+  if (!output.starts_with(kScheme)) return output::CheckListedFiles(files, output);
+  const Result<std::unique_ptr<store::Store>> store = OpenStoreOf(output, state);
+  if (!store.ok()) return store.error();
+  return output::CheckListedFiles(**store, NameIn(output));
+}
+
 // Those that the list of the output names.
-int PrintSideFiles(const Files& files, const std::string& output) {
-  const Result<output::ListedFiles> found = output::CheckListedFiles(files, output);
+int PrintSideFiles(const Files& files, const std::string& output, const job::JobState& state) {
+  const Result<output::ListedFiles> found = CheckSideFiles(files, output, state);
   if (!found.ok()) {
     fmt::print(stderr, "{}\n", found.error().message);
     return kExitFailed;
@@ -159,7 +174,7 @@ int PrintOutput(const Files& files, const std::string& state_folder, const job::
     fmt::print("whole: {} ({}, {}){}\n", Printable(path, 1000),
                CountOf(state.published()->rows, line), CountOf(state.published()->bytes, "byte"),
                trial.empty() ? "" : ", of a trial on " + trial);
-    return state.stages_side_files() ? PrintSideFiles(files, path) : kExitOk;
+    return state.stages_side_files() ? PrintSideFiles(files, path, state) : kExitOk;
   }
   fmt::print("damaged: {} {}; the job's command with --resume publishes it again\n",
              Printable(path, 1000), *damage);

@@ -14,6 +14,7 @@ namespace {
 
 constexpr size_t kSmallBody = size_t{64} << 10;
 constexpr size_t kLogBody = size_t{8} << 20;
+constexpr size_t kSideFilesBody = size_t{1} << 20;  // 100 names, and what stands beside them
 
 bool Carries(const HttpRequest& request, const std::string& key, std::string_view role) {
   return SecureEqual(request.Header("authorization"), "Bearer " + RoleToken(key, role));
@@ -44,6 +45,7 @@ std::variant<size_t, HttpResponse> Admit(const HttpRequest& request, const std::
     if (is_index && Carries(request, key, "node:" + s[2])) {
       if (s[3] == "logs") return kLogBody;
       if (s[3] == "exchange") return job::kMaxExchangeBytes;
+      if (s[3] == "side-files") return kSideFilesBody;
       return kSmallBody;
     }
   }

@@ -18,6 +18,7 @@
 #include "coordinator/progress.h"
 #include "job/node_messages.h"
 #include "job/side_inputs.h"
+#include "job/side_uploads.h"
 
 namespace parallelrun::coordinator {
 namespace {
@@ -139,6 +140,7 @@ void HttpCalls::HandleNode(const std::shared_ptr<HttpExchange>& exchange, uint32
     if (call == "exchange") return Exchange(exchange, node);
     if (call == "register") return exchange->Respond(Register(node, request.body));
     if (call == "side-input-urls") return SideUrls(exchange);
+    if (call == "side-files") return SideFiles(exchange, node);
     if (call == "leave") return exchange->Respond(Leave(node, request.body));
   }
   if (request.method == "PUT" && call == "logs") {
@@ -249,6 +251,29 @@ void HttpCalls::SideUrls(const std::shared_ptr<HttpExchange>& exchange) {
     exchange->Respond(urls.ok() ? JsonResponse(200, job::SideUrlsText(*urls) + "\n")
                                 : Refusal(urls.error()));
   });
+}
+
+void HttpCalls::SideFiles(const std::shared_ptr<HttpExchange>& exchange, uint32_t node) {
+  Result<job::SideUploadsWanted> wanted = job::ParseSideUploadsWanted(exchange->request().body);
+  if (!wanted.ok()) return exchange->Respond(Refusal(wanted.error()));
+  if (options_.side_uploads == nullptr) {
+    return exchange->Respond(
+        ErrorResponse(404, "NotFound", "side files of this job do not go to a store"));
+  }
+  const std::vector<job::Held> held = coordinator_.availability().HeldBy(node);
+  if (std::none_of(held.begin(), held.end(),
+                   [&wanted](const job::Held& one) { return one.id == wanted->mini_batch; })) {
+    return exchange->Respond(
+        Refusal({Code::kStale, fmt::format("node {} does not hold mini-batch {}", node,
+                                           job::MiniBatchText(wanted->mini_batch))}));
+  }
+  options_.side_uploads->Answer(
+      std::move(*wanted),
+      [this](job::BatchId id) { return coordinator_.availability().Leased(id); },
+      [exchange](const Result<job::SideUploads>& uploads) {
+        exchange->Respond(uploads.ok() ? JsonResponse(200, job::SideUploadsText(*uploads) + "\n")
+                                       : Refusal(uploads.error()));
+      });
 }
 
 std::optional<HttpResponse> HttpCalls::RefuseEarly(const HttpRequest& request) const {

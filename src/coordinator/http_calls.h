@@ -16,6 +16,7 @@
 #include "coordinator/coordinator.h"
 #include "coordinator/log_tree/log_writer.h"
 #include "coordinator/object_urls.h"
+#include "coordinator/side_uploads.h"
 #include "coordinator/stray_names.h"
 
 namespace parallelrun::coordinator {
@@ -28,6 +29,8 @@ class HttpCalls {
     CoordinatorLimits limits;
     std::string agent_job;       // JSON text: `job` of the answer to register
     ObjectUrls* urls = nullptr;  // null: nodes read objects by keys of their own
+    // Null: side files of the job do not go to a store.
+    SideUploads* side_uploads = nullptr;
   };
 
   // All that is passed by reference must outlive it; `progress` makes the answer of /v1/progress,
@@ -55,6 +58,7 @@ class HttpCalls {
   HttpResponse Leave(uint32_t node, const std::string& body);
   void Exchange(const std::shared_ptr<HttpExchange>& exchange, uint32_t node);
   void SideUrls(const std::shared_ptr<HttpExchange>& exchange);
+  void SideFiles(const std::shared_ptr<HttpExchange>& exchange, uint32_t node);
   void WriteLog(const std::shared_ptr<HttpExchange>& exchange, uint32_t node,
                 const std::vector<std::string>& path);
   HttpResponse Control(const std::string& body);

@@ -42,6 +42,17 @@ ObjectUrls* UrlsOf(std::optional<ObjectUrls>& urls, const ServerOptions& options
   return &urls.emplace(options.signed_stores, options.side_inputs, loop, clock, open);
 }
 
+// Likewise.
+SideUploads* UploadsOf(std::optional<SideUploads>& uploads, const ServerOptions& options,
+                       const ledger::Ledger& ledger, EventLoop& loop) {
+  const auto& staged = options.publish.staged;
+  if (!staged || !staged->stored) return nullptr;
+  return &uploads.emplace(
+      SideUploads::Options{
+          *staged->stored, {ledger.run_id(), options.generation}, ledger.epoch(), options.url_life},
+      loop);
+}
+
 }  // namespace
 
 CoordinatorServer::CoordinatorServer(ServerOptions options, Files& files, ledger::Ledger& ledger,
@@ -61,7 +72,8 @@ CoordinatorServer::CoordinatorServer(ServerOptions options, Files& files, ledger
       begins_(state.counts().succeeded + state.counts().failed + state.errors().total() == 0),
       calls_(
           {ledger.run_id(), ledger.epoch(), options_.coordinator, options_.agent_job,
-           UrlsOf(urls_, options_, loop_, clock_)},
+           UrlsOf(urls_, options_, loop_, clock_),
+           UploadsOf(side_uploads_, options_, ledger, loop_)},
           coordinator_, logs, loop_, clock_, [this] { return Progress(); },
           [this](uint64_t after) {
             return FailureLines(coordinator_, plan_, ledger_.epoch(), after);
@@ -102,6 +114,7 @@ bool CoordinatorServer::EndThreads(Duration limit) {
   ended = (!logs_shown_ || logs_shown_->Finish(left())) && ended;
   ended = names_.Finish(left()) && ended;
   ended = (!urls_ || urls_->Finish(left())) && ended;
+  ended = (!side_uploads_ || side_uploads_->Finish(left())) && ended;
   ended = (!options_.log_sender || options_.log_sender->Finish(left())) && ended;
   return end_work_.Finish(left()) && ended;
 }

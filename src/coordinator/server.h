@@ -95,7 +95,9 @@ class CoordinatorServer {
   std::optional<LogCalls> logs_shown_;
   std::optional<LivePage> page_;
   std::optional<ObjectUrls> urls_;  // of a job whose nodes read by URLs
-  const bool begins_;               // no attempt of this run is older than this epoch
+  // Of one whose side files go to a store.
+  std::optional<SideUploads> side_uploads_;
+  const bool begins_;  // no attempt of this run is older than this epoch
   HttpCalls calls_;
   WallTime started_;
   const Instant started_at_ = clock_.Now();

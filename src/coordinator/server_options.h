@@ -33,6 +33,7 @@ struct ServerOptions {
   std::shared_ptr<output::Sink> sink;               // of the output; none with SummaryOnly
   std::shared_ptr<output::ResultManifest> results;  // of what a script writes itself; or none
   output::PublishOptions publish;
+  uint32_t generation = 0;                                      // of the run
   std::function<Status()> give_back = [] { return Status(); };  // the output, at the end
   std::shared_ptr<LogSender> log_sender;  // of logs that go to a store; or none
   // Beside an output in a store, once they are written.

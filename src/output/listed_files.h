@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "store/store.h"
 
 namespace parallelrun::output {
 
@@ -20,6 +21,9 @@ struct ListedFiles {
 
 // Reads all of them. `output_path` is that of the output. kInvalid: the list cannot be understood.
 Result<ListedFiles> CheckListedFiles(const Files& files, const std::string& output_path);
+
+// The same of an output in a store: its name there, beside which the files stand.
+Result<ListedFiles> CheckListedFiles(store::Store& store, const std::string& output_name);
 
 // Removes those that the list of an output names and `keeps` does not, where they still are what
 // the list says, and the folders that are empty then; how many. Without a list nothing is removed.

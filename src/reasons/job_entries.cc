@@ -124,8 +124,8 @@ constexpr Entry kFailedAttempts[] = {
      "Return one element for each item. The message names the row and the value."},
     {"BadSideFile", kFailure,
      "With `output.sideFiles: Staged`, `run()` left a side file that cannot count with its "
-     "attempt: it is still open for writing, a link, of a name that the job itself uses, or "
-     "there are too many.",
+     "attempt: it is still open for writing, a link, of a name that the job itself uses, there are "
+     "too many, or the store of the output refuses it.",
      "The message names the file. Close it in `run()`, as `with open(...)` does, and give each "
      "mini-batch files of its own."},
     {"ShortReturn", kFailure,

@@ -76,20 +76,17 @@ const std::vector<CelRule>& SpecRules() {
        "an output in a store is ended and given back by what the state holds: remove it, without a "
        "volume the state lies on a claim that the operator makes",
        ".state.ephemeral"},
-      {R"cel(!has(self.output.store) || self.output.action != "SummaryOnly")cel",
-       "SummaryOnly leaves files, and a store takes rows: write AppendRow, or a volume in place of "
-       "the store",
+      {R"cel(!has(self.output.store) || self.output.action != "SummaryOnly" || )cel"
+       R"cel(has(self.output.sideFiles) && self.output.sideFiles == "Staged")cel",
+       "SummaryOnly leaves files, which go to a store with sideFiles: Staged: write that beside "
+       "it, or AppendRow, or a volume in place of the store",
        ".output.action"},
-      {R"cel(!has(self.output.store) || !has(self.arguments) || )cel"
+      {R"cel(!has(self.output.store) || has(self.output.sideFiles) && )cel"
+       R"cel(self.output.sideFiles == "Staged" || !has(self.arguments) || )cel"
        R"cel(!self.arguments.exists(a, a.contains("$(output)")))cel",
-       "$(output) is a folder for the script, and the output goes to a store: leave it out, or "
-       "write a volume in place of output.store",
+       "$(output) is a folder for the script, whose files go to a store with output.sideFiles: "
+       "Staged: write that, leave $(output) out, or write a volume in place of output.store",
        ".arguments"},
-      {R"cel(!has(self.output.sideFiles) || self.output.sideFiles != "Staged" || )cel"
-       "!has(self.output.store)",
-       "Staged keeps side files on the volume of the output, and this one goes to a store: remove "
-       "it, or write a volume in place of the store",
-       ".output.sideFiles"},
       {R"cel(!has(self.output.sideFiles) || self.output.sideFiles != "Staged" || )cel"
        "self.output.mountOnNodes",
        "nodes write side files, and this output is not mounted there: remove mountOnNodes, or "

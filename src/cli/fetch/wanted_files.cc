@@ -115,9 +115,20 @@ Result<WantedFiles> Logs(const json& job) {
 
 // What lies in the output folder beside what the job itself has there.
 Result<WantedFiles> SideFiles(const json& job) {
-  if (!lenient::Text(lenient::AtPath(job, "/spec/output"), "store").empty()) {
-    return Error{Code::kInvalid, fmt::format("job {} writes into a store: it has no side-files",
-                                             Printable(NameOf(job), kShown))};
+  const json& output = lenient::AtPath(job, "/spec/output");
+  if (!lenient::Text(output, "store").empty()) {
+    const std::string name = Printable(NameOf(job), kShown);
+    if (lenient::Text(output, "sideFiles") != "Staged") {
+      return Error{Code::kInvalid,
+                   fmt::format("job {} writes into a store: it has no side-files", name)};
+    }
+    const std::string path = lenient::Text(lenient::AtPath(job, "/status/output"), "path");
+    if (path.empty()) {
+      return Error{
+          Code::kUnavailable,
+          fmt::format("job {} has no side-files yet: there are some once it has succeeded", name)};
+    }
+    return InStore(job, "output", "cp --recursive", path.substr(0, path.rfind('/') + 1));
   }
   Result<WantedFiles> wanted = SpecPlace(job, "output", "output");
   if (!wanted.ok()) return wanted;

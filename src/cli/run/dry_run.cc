@@ -86,7 +86,8 @@ std::string DryRunText(const LocalJob& job, const PlanSize& plan) {
   text += fmt::format("  items         {}\n  mini-batches  {}\n", plan.items, plan.batches);
   text += fmt::format("  processes     {} ({} x {}, {})\n", job.nodes * job.processes,
                       CountOf(job.nodes, "node"), job.processes, job.processes_source);
-  const std::string& output = job.layout.output_path;
+  const bool stored = !job.layout.output_store.empty();
+  const std::string& output = stored ? job.layout.published_path : job.layout.output_path;
   text += fmt::format("  output        {}\n  logs          {}\n",
                       Printable(output.empty() ? job.layout.output_folder : output, 4096),
                       Printable(job.layout.log_folder, 4096));

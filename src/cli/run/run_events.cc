@@ -81,7 +81,7 @@ void RunEvents::Start(const LocalJob& job, Instant now) {
        {"release", parallelrun::kVersion},
        {"job", job.job.metadata.name},
        {"code", job.code_folder},
-       {"output", layout.output_store.empty() ? layout.output_folder : layout.output_path},
+       {"output", layout.output_store.empty() ? layout.output_folder : layout.published_path},
        {"logs", layout.log_folder},
        {"state", layout.state_folder},
        {"nodes", job.nodes},

@@ -98,7 +98,8 @@ Result<RunRecord> ReadRunRecord(const std::string& state_folder) {
 std::string OutputOf(const RunRequest& request, const coordinator::JobLayout& layout) {
   const bool file = request.quick && !request.quick->output.file.empty();
   const bool stored = !layout.output_store.empty();
-  return file || stored ? layout.output_path : layout.output_folder;
+  if (stored) return layout.published_path;
+  return file ? layout.output_path : layout.output_folder;
 }
 
 Result<std::string> FindStateFolder(const std::string& target) {

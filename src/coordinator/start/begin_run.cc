@@ -23,7 +23,6 @@
 #include "coordinator/start/stored_side_inputs.h"
 #include "job/work.h"
 #include "ledger/claim.h"
-#include "output/own_places.h"
 #include "plan/columns/types_json.h"
 #include "plan/input_changes.h"
 #include "plan/input_store.h"
@@ -101,7 +100,7 @@ Result<Decided> Decide(const CoordinatorConfig& config, const JobLayout& layout,
   run.job = opened.job;
   run.state_folder = layout.state_folder;
   run.output_folder = layout.output_folder;
-  run.output_path = layout.output_path;
+  run.output_path = layout.output_store.empty() ? layout.output_path : layout.published_path;
   run.in_pod = config.in_pod();
   for (const plan::PlanInput& input : layout.inputs) {
     if (input.allow_empty == api::AllowEmpty::kExisting)
@@ -124,8 +123,8 @@ Result<Decided> Decide(const CoordinatorConfig& config, const JobLayout& layout,
   std::vector<job::AgainRecord> lost;
   if (AsksForSideFiles(run, state)) {
     starting.Begin("looks for the side files of finished mini-batches", "steps");
-    auto found = ResultsWithoutSideFiles(files, *opened.ledger, state, layout.output_folder,
-                                         output::StagingNameOf(opened.ledger->run_id()));
+    auto found =
+        ResultsWithoutSideFiles(*opened.ledger, state, output.SideFiles(opened.ledger->run_id()));
     if (!found.ok()) return found.error();
     lost = std::move(*found);
     run.side_files_lost = !lost.empty();

@@ -29,7 +29,8 @@ using nlohmann::json;
 
 constexpr size_t kMaxConfigBytes = size_t{4} << 20;
 constexpr char kOwnOutputs[] = "/var/lib/parallelrun/outputs";
-constexpr size_t kNodeConnections = 4;  // a node keeps three: reports, parked calls, logs
+// A node keeps three, for reports, parked calls and logs, and two more where it sends side files.
+constexpr size_t kNodeConnections = 6;
 
 Error Wrong(const std::string& key, const std::string& why) {
   return {Code::kInvalid, "configuration: " + key + ": " + why};
@@ -252,7 +253,8 @@ Result<std::string> AgentJob(const CoordinatorConfig& config, const JobLayout& m
   if (config.script_folder_first) worker["scriptFolderFirst"] = true;
   if (!layout.staging_folder.empty()) {
     worker["outputFolders"] = api::FoldersOfOutput(spec.arguments, azure::Placeholders());
-    worker["reservedNames"] = output::ReservedNames(OutputFileOf(config));
+    worker["reservedNames"] =
+        output::ReservedNames(OutputFileOf(config), !layout.output_store.empty());
   }
   json stores = json::array();
   for (const api::ObjectStore& store : spec.stores) {
@@ -280,7 +282,13 @@ Result<std::string> AgentJob(const CoordinatorConfig& config, const JobLayout& m
                   {"sideInputs", job::SideInputsJson(side_inputs)},
                   {"stores", stores},
                   {"worker", worker}});
-  if (!layout.staging_folder.empty()) job["staging"] = layout.staging_folder;
+  if (!layout.staging_folder.empty()) {
+    // In a store they are staged on each node's own disk.
+    const std::string& published = layout.published_path;
+    job[layout.output_store.empty() ? "staging" : "sideStore"] =
+        layout.output_store.empty() ? layout.staging_folder
+                                    : published.substr(0, published.rfind('/'));
+  }
   return job.dump();
 }
 

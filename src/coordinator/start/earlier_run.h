@@ -22,10 +22,11 @@ struct NewRun {
   std::string job;  // JSON
   std::string state_folder;
   std::string output_folder;
-  std::string output_path;  // of the appended file; empty with SummaryOnly
-  // A file at that path; with SummaryOnly whatever lies in the folder and is not the job's own.
+  // Of the appended file, or what is published to a store; empty with SummaryOnly on a volume.
+  std::string output_path;
+  // A file at that path; without one whatever lies in the folder and is not the job's own.
   bool output_there = false;
-  std::string lies_there;         // with SummaryOnly: a name of it
+  std::string lies_there;         // of that: a name of it
   uint64_t output_bytes = 0;      // of the file
   std::string empty_if_existing;  // "inputs[day]": one with allowEmpty: Existing, if there is one
   // How it differs from what the run had published, in words; empty: not at all, or nobody looked.

@@ -42,13 +42,18 @@ Status PlaceOutput(const api::JobSpec& spec, const Volumes& volumes, JobLayout& 
     }
     return {};
   }
+  const bool rows = output.action == api::OutputAction::kAppendRow;
   layout.output_store = output.store;
-  layout.output_name = (output.to.path == "." ? "" : output.to.path + "/") + output.file_name;
+  layout.output_name = (output.to.path == "." ? "" : output.to.path + "/") +
+                       (rows ? output.file_name : output::kSideListName);
   Result<std::string> url = ResolveStore(spec, output.store, layout.output_name, "spec.output");
   if (!url.ok()) return url.error();
-  layout.published_path = layout.output_path = std::move(*url);
+  layout.published_path = std::move(*url);
+  if (rows) layout.output_path = layout.published_path;
+  layout.stages = output.side_files == api::SideFiles::kStaged;
   const std::filesystem::path beside = layout.state_folder;
   layout.output_folder = beside.parent_path() / "outputs";
+  if (layout.stages) layout.placeholders["output"] = layout.output_folder;
   return {};
 }
 
@@ -234,6 +239,11 @@ Result<JobLayout> LayOut(const api::Job& job, const Volumes& volumes,
   layout.forbidden = {layout.log_folder, layout.state_folder};
   if (!MayHoldInputs(layout)) layout.forbidden.push_back(layout.output_folder);
   return layout;
+}
+
+std::string SideFolderOf(const JobLayout& layout) {
+  const size_t slash = layout.output_name.rfind('/');
+  return slash == std::string::npos ? "" : layout.output_name.substr(0, slash + 1);
 }
 
 }  // namespace parallelrun::coordinator

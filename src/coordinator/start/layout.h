@@ -32,7 +32,7 @@ struct JobLayout {
   // Of an output in a store; else both are empty. The output folder is then for what the script
   // writes besides.
   std::string output_store;
-  std::string output_name;  // in the store
+  std::string output_name;  // in the store; with SummaryOnly that of the list of side files
   // With logs in a store what is gathered of them until they are sent there.
   std::string log_folder;
   std::string log_store;  // its name; empty: they stay in that folder
@@ -58,5 +58,8 @@ struct JobLayout {
 // that is not mapped, or of an input that cannot be grouped by the partition keys.
 Result<JobLayout> LayOut(const api::Job& job, const Volumes& volumes,
                          const std::map<std::string, std::string>& store_keys = {});
+
+// What stands in front of side files' names in the store of an output: "" or "a/b/".
+std::string SideFolderOf(const JobLayout& layout);
 
 }  // namespace parallelrun::coordinator

@@ -2,14 +2,18 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <set>
 #include <stop_token>
 #include <utility>
 
 #include "coordinator/start/output_folder.h"
 #include "coordinator/start/output_store.h"
 #include "coordinator/start/stored_reports.h"
+#include "ledger/claim.h"
 #include "output/folder_sink.h"
 #include "output/output_file.h"
+#include "output/side_files.h"
+#include "output/store/side_upload_notes.h"
 #include "output/store/store_claim.h"
 #include "output/store/store_sink.h"
 #include "output/store/upload_notes.h"
@@ -28,6 +32,24 @@ class FolderPlace final : public OutputPlace {
   Result<std::string> Damage(const job::Published& published, uint64_t, uint32_t,
                              const std::function<void()>& step) override {
     return output::DamageOf(files_, layout_.published_path, published, step);
+  }
+  HaveSideFiles SideFiles(uint64_t run_id) override {
+    return HaveStagedFiles(files_, layout_.output_folder, output::StagingNameOf(run_id));
+  }
+  // A coordinator of theirs that still believes in itself finds it no more.
+  Status EndOtherSideFiles(const ledger::Ledger& ledger) override {
+    std::set<uint64_t> runs;
+    for (uint32_t epoch = 1; epoch <= ledger.epoch(); ++epoch) {
+      const auto run = ledger::RunOfEpoch(files_, layout_.state_folder, epoch);
+      if (run.ok() && *run) runs.insert(**run);
+    }
+    runs.erase(ledger.run_id());
+    Status first;
+    for (const uint64_t run : runs) {
+      Status removed = output::RemoveStaged(files_, layout_.output_folder, run);
+      if (first.ok()) first = std::move(removed);
+    }
+    return first;
   }
   Status Hold(const output::ClaimOptions& options) override {
     Result<output::HeldOutput> held = output::ClaimOutput(files_, options);
@@ -77,6 +99,19 @@ class StorePlace final : public OutputPlace {
     return output::DamageInStore(*store_, layout_.output_name, published, {run_id, generation},
                                  step);
   }
+  HaveSideFiles SideFiles(uint64_t run_id) override {
+    return [this, run_id](const std::vector<job::SideList>& lists) {
+      return output::HaveSideFiles(PlacesOf(run_id), lists);
+    };
+  }
+  Status EndOtherSideFiles(const ledger::Ledger& ledger) override {
+    return output::EndSideUploads(
+        notes_, *store_, [&ledger](uint64_t run) { return run != ledger.run_id(); },
+        [](const std::string&) { return false; });
+  }
+  std::optional<output::StoredSidePlaces> StoredSide(const ledger::Ledger& ledger) override {
+    return PlacesOf(ledger.run_id());
+  }
   Status Hold(const output::ClaimOptions& options) override {
     Result<output::HeldOutput> held =
         output::ClaimInStore(*store_, files_, layout_.output_name, options);
@@ -106,6 +141,17 @@ class StorePlace final : public OutputPlace {
   void Stop() override { stop_.request_stop(); }
 
  private:
+  output::StoredSidePlaces PlacesOf(uint64_t run_id) const {
+    output::StoredSidePlaces places;
+    places.store = store_.get();
+    places.notes = &notes_;
+    places.folder = SideFolderOf(layout_);
+    places.run_id = run_id;
+    places.reserved = output::ReservedNames(layout_.output_name.substr(places.folder.size()), true);
+    places.held = [this] { return output::KeepInStore(*store_, held_); };
+    return places;
+  }
+
   const JobLayout& layout_;
   Files& files_;
   ledger::StateNotes& notes_;

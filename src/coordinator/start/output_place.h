@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/error.h"
@@ -12,10 +13,12 @@
 #include "coordinator/start/config.h"
 #include "coordinator/start/earlier_run.h"
 #include "coordinator/start/layout.h"
+#include "coordinator/start/lost_side_files.h"
 #include "ledger/ledger.h"
 #include "ledger/state_notes.h"
 #include "output/output_claim.h"
 #include "output/sink.h"
+#include "output/store/stored_side_files.h"
 
 namespace parallelrun::coordinator {
 
@@ -32,6 +35,12 @@ class OutputPlace {
   // not at all. `step` is called now and then.
   virtual Result<std::string> Damage(const job::Published& published, uint64_t run_id,
                                      uint32_t generation, const std::function<void()>& step) = 0;
+  // How it is found whether staged side files of that run are there.
+  virtual HaveSideFiles SideFiles(uint64_t run_id) = 0;
+  // Of runs other than that one nobody finds any more what is staged.
+  virtual Status EndOtherSideFiles(const ledger::Ledger& ledger) = 0;
+  // Where and how a store has its side files; nothing where they are on a volume.
+  virtual std::optional<output::StoredSidePlaces> StoredSide(const ledger::Ledger&) { return {}; }
   // Nobody else publishes there from now on.
   virtual Status Hold(const output::ClaimOptions& options) = 0;
   // Lets go of it, if it is held.

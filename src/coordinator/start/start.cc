@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
-#include <set>
 #include <stop_token>
 #include <utility>
 
@@ -27,7 +26,6 @@
 #include "coordinator/start/output_store.h"
 #include "coordinator/start/start_server.h"
 #include "coordinator/start/state_place.h"
-#include "ledger/claim.h"
 #include "output/side_files.h"
 #include "store/answer_tally.h"
 
@@ -119,7 +117,7 @@ std::shared_ptr<output::ResultManifest> BeginManifest(const CoordinatorConfig& c
                                                       const JobLayout& layout, Files& files,
                                                       const ledger::Ledger& ledger,
                                                       bool with_nothing, std::string& warning) {
-  if (!layout.output_path.empty()) return nullptr;
+  if (!layout.output_path.empty() || !layout.output_store.empty()) return nullptr;
   const output::OwnPlaces own = OwnPlacesOf(config, layout);
   auto results = std::make_shared<output::ResultManifest>(
       files, output::ResultManifest::Places{layout.output_folder, layout.state_folder, own},
@@ -139,32 +137,21 @@ void MakeFoldersOfScript(const CoordinatorConfig& config, const JobLayout& layou
   }
 }
 
-// What attempts of earlier runs have left to be published: a coordinator of theirs that still
-// believes in itself finds it no more.
-void RemoveEarlierStaged(const JobLayout& layout, const Files& files,
-                         const ledger::Ledger& ledger) {
-  std::set<uint64_t> runs;
-  for (uint32_t epoch = 1; epoch <= ledger.epoch(); ++epoch) {
-    const auto run = ledger::RunOfEpoch(files, layout.state_folder, epoch);
-    if (run.ok() && *run) runs.insert(**run);
-  }
-  runs.erase(ledger.run_id());
-  for (const uint64_t run : runs) {
-    const Status removed = output::RemoveStaged(files, layout.output_folder, run);
-    if (!removed.ok()) spdlog::warn("{}", removed.error().message);
-  }
-}
-
 // Where and how side files are brought to their places; nothing where they are not staged.
 std::optional<output::StagedOutput> StagedOf(const CoordinatorConfig& config,
                                              const JobLayout& layout, Files& files,
-                                             const ledger::Ledger& ledger) {
+                                             const ledger::Ledger& ledger, OutputPlace& output) {
   if (!layout.stages) return std::nullopt;
   output::StagedOutput staged;
+  staged.list_alone = layout.output_path.empty();
+  staged.stored = output.StoredSide(ledger);
+  if (staged.stored) {
+    staged.newest = [&ledger] { return ledger.CheckNewest(); };
+    return staged;
+  }
   staged.files = &files;
   staged.places = {layout.output_folder, output::StagingNameOf(ledger.run_id()),
                    OwnPlacesOf(config, layout), output::ReservedNames(OutputFileOf(config))};
-  staged.list_alone = layout.output_path.empty();
   staged.newest = [&files, &ledger]() -> Status {
     if (Status newest = ledger.CheckNewest(); !newest.ok()) return newest;
     const Result<bool> there = files.Exists(ledger.token_path());
@@ -232,7 +219,8 @@ ServerOptions OptionsOf(const CoordinatorConfig& config, const JobLayout& layout
                               : output::RowOrder::kCompletion;
   options.publish.format = spec.output.format;
   options.publish.columns = ColumnsOf(spec.output);
-  options.publish.staged = StagedOf(config, layout, files, *opened.ledger);
+  options.publish.staged = StagedOf(config, layout, files, *opened.ledger, output);
+  options.generation = settings ? settings->generation : 0;
   options.give_back = [&output] { return output.GiveBack(); };
   options.put_reports = [&output, &ledger = *opened.ledger,
                          generation = settings ? settings->generation : 0](const LogFolder& logs) {
@@ -316,7 +304,10 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files,
   if (layout->stages) {
     layout->staging_folder = layout->output_folder + "/" + output::StagingNameOf(ledger.run_id());
   }
-  if (layout->stages || run->with_nothing) RemoveEarlierStaged(*layout, files, ledger);
+  if (layout->stages || run->with_nothing) {
+    const Status ended = (*output)->EndOtherSideFiles(ledger);
+    if (!ended.ok()) spdlog::warn("{}", ended.error().message);
+  }
   std::string warning = run->warning;
   const auto results = BeginManifest(config, *layout, files, ledger, run->with_nothing, warning);
   if (!warning.empty()) spdlog::warn("{}", warning);

@@ -193,6 +193,10 @@ Status PublishSideFiles(const StoredSidePlaces& places, const ledger::Ledger& le
                         const job::JobState& state, const Replaceable& replaceable,
                         const std::function<Status()>& newest) {
   const Placer placer(places, replaceable.whatever || replaceable.last);
+  const auto still_ours = [&]() -> Status {
+    if (Status still = newest(); !still.ok()) return still;
+    return places.held();
+  };
   const std::hash<std::string> hash;
   std::unordered_set<size_t> named;  // uploads
   if (!state.side_names().empty()) {
@@ -202,12 +206,12 @@ Status PublishSideFiles(const StoredSidePlaces& places, const ledger::Ledger& le
     });
     if (!checked.ok()) return checked;
     const Status placed = EachFew(ledger, state, [&](const std::vector<SideItem>& items) -> Status {
-      if (Status still = newest(); !still.ok()) return still;
+      if (Status still = still_ours(); !still.ok()) return still;
       return ForAll(items, [&placer](const SideItem& item) { return placer.Place(item); });
     });
     if (!placed.ok()) return placed;
   }
-  if (Status still = newest(); !still.ok()) return still;
+  if (Status still = still_ours(); !still.ok()) return still;
   return EndSideUploads(
       *places.notes, *places.store, [&places](uint64_t run) { return run == places.run_id; },
       [&](const std::string& id) { return named.contains(hash(id)); });

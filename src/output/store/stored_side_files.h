@@ -36,6 +36,8 @@ struct StoredSidePlaces {
   std::string folder;                   // in front of names in the store: "" or "a/b/"
   uint64_t run_id = 0;
   std::vector<std::string> reserved;  // names at its top that the job itself uses
+  // kExists: another run has claimed the output by now.
+  std::function<Status()> held = [] { return Status(); };
 };
 
 // Brings all of a state's results to their places, or nothing as far as anybody can know before,

@@ -528,10 +528,14 @@ TEST(Stores, AnOutputInAStoreNeedsNoVolume) {
               HasSubstr("stands beside a store: keep one of the two"));
   EXPECT_THAT(said("output: {path: a}" + folders), HasSubstr("is required"));
   EXPECT_THAT(said("output: {store: none}" + folders), HasSubstr("there is no store \"none\""));
-  EXPECT_THAT(said("output: {store: bucket, sideFiles: Staged}" + folders),
-              HasSubstr("Staged keeps side files on the volume of the output"));
+  EXPECT_EQ(said("output: {store: bucket, sideFiles: Staged}" + folders), "");
   EXPECT_THAT(said("output: {store: bucket, action: SummaryOnly}" + folders),
-              HasSubstr("SummaryOnly leaves files"));
+              HasSubstr("SummaryOnly leaves files, which go to a store with sideFiles: Staged"));
+  EXPECT_EQ(said("output: {store: bucket, action: SummaryOnly, sideFiles: Staged}" + folders), "");
+  EXPECT_EQ(said("arguments: ['--to=$(output)/x']\n"
+                 "  output: {store: bucket, sideFiles: Staged}" +
+                 folders),
+            "");
   EXPECT_THAT(said("arguments: ['--to=$(output)/x']\n  output: {store: bucket}" + folders),
               HasSubstr("$(output) is a folder for the script"));
   EXPECT_THAT(said("output: {store: bucket, path: x}" + folders, "store: all, path: a"),

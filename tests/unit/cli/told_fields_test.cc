@@ -40,13 +40,18 @@ std::string WorkerSources() {
 }
 
 TEST(ToldFields, AgentsReadWhatCoordinatorsTell) {
-  coordinator::JobLayout layout;
-  layout.staging_folder = "/out/staged";  // without side files that are staged it is not told
-  const Result<std::string> text = coordinator::AgentJob(coordinator::CoordinatorConfig(), layout);
-  ASSERT_TRUE(text.ok()) << text.error().message;
   std::set<std::string> told;
-  const json job = json::parse(*text);
-  for (const auto& [key, value] : job.items()) told.insert(key);
+  // Without side files that are staged neither is told, and else one, by where the output is.
+  for (const char* store : {"", "results"}) {
+    coordinator::JobLayout layout;
+    layout.staging_folder = "/out/staged";
+    layout.output_store = store;
+    const Result<std::string> text =
+        coordinator::AgentJob(coordinator::CoordinatorConfig(), layout);
+    ASSERT_TRUE(text.ok()) << text.error().message;
+    const json job = json::parse(*text);
+    for (const auto& [key, value] : job.items()) told.insert(key);
+  }
   std::set<std::string> read;
   for (const agent::JobKey& key : agent::JobKeys()) {
     if (key.name == "logLimitBytes") continue;  // only tests tell it: no job asks for less

@@ -10,7 +10,10 @@
 
 #include "base/http/server/connection.h"
 #include "base/version.h"
+#include "coordinator/side_uploads.h"
 #include "job/node_messages.h"
+#include "ledger/state_notes.h"
+#include "tests/support/memory_write_store.h"
 #include "tests/support/temp_folder.h"
 #include "tests/unit/coordinator/core_harness.h"
 
@@ -96,6 +99,41 @@ TEST_F(HttpCallsTest, UrlsOfSideInputsAreThoseOfJobsWhoseNodesHaveNoKeys) {
   EXPECT_EQ(Status("/v1/nodes/0/side-input-urls", "model"), 400);
   EXPECT_EQ(Status("/v1/nodes/0/side-input-urls", R"({"sideInput": "model"})"), 400);
   EXPECT_EQ(Status("/v1/nodes/0/side-input-urls", R"({"sideInput": "model", "first": 0})"), 404);
+  // Nor uploads where side files go to a volume.
+  EXPECT_EQ(Status("/v1/nodes/0/side-files", "files"), 400);
+  const std::string file =
+      R"({"name": "a", "bytes": 1, "sha256": ")" + std::string(64, 'a') + "\"}";
+  EXPECT_EQ(Status("/v1/nodes/0/side-files", R"({"miniBatch": 0, "files": [)" + file + "]}"), 404);
+}
+
+TEST_F(HttpCallsTest, UploadsOfSideFilesAreThoseOfMiniBatchesThatTheNodeHolds) {
+  MemoryWriteStore store;
+  const auto notes = ledger::MakeFolderNotes(job.files, "/job/state");
+  SideUploads uploads({{&store, notes.get(), "", 9, {}}, {9, 1}, 1, seconds(60)}, loop);
+  HttpCalls with(
+      {9, 1, job.limits, "{}", nullptr, &uploads}, *job.core, logs, loop, clock,
+      [] { return std::string("{}"); }, [](uint64_t) { return std::string(); });
+  const auto ask = [&](uint32_t node) {
+    HttpRequest request;
+    request.method = "POST";
+    request.path = fmt::format("/v1/nodes/{}/side-files", node);
+    request.body = R"({"miniBatch": 0, "files": [{"name": "a", "bytes": 1, "sha256": ")" +
+                   std::string(64, 'a') + "\"}]}";
+    const size_t before = line->answers.size();
+    with.Handle(std::make_shared<HttpExchange>(std::move(request), line));
+    while (line->answers.size() == before) {
+      loop.After(milliseconds(1), [this] { loop.Stop(); });
+      loop.Run();
+    }
+    return line->answers.back().status;
+  };
+  job.Plan(1);
+  EXPECT_EQ(ask(0), 409);
+  const job::LeaseName lease = job.Lease(0, job.Join(0));
+  EXPECT_EQ(lease.id, 0u);
+  EXPECT_EQ(ask(0), 200);
+  EXPECT_EQ(ask(1), 409) << "another node holds it";
+  EXPECT_EQ(store.uploads(), 1u);
 }
 
 TEST_F(HttpCallsTest, AParkedCallEndsWithItsConnection) {

@@ -126,7 +126,7 @@ class SideSenderTest : public ::testing::Test {
     for (const auto& [number, part] : cloud_->parts.at(file.upload)) bytes += part;
     return bytes;
   }
-  job::SideList Sent() {
+  job::SideList Sent() const {
     EXPECT_EQ(answer_, SideFilesAnswer::kSent) << text_;
     const Result<job::SideList> list = job::ParseSideList(text_);
     EXPECT_TRUE(list.ok()) << text_;

@@ -512,6 +512,25 @@ TEST(AgentConfigTest, OptionsOfTheJob) {
   EXPECT_FALSE(ParseRegisterReply(ReplyWith(R"(, "logLimitBytes": "much")")).ok());
 }
 
+TEST(AgentFrames, SideFilesAreAListThatNamesSome) {
+  const std::string sequence("\x09\0\0\0\0\0\0\0", 8);
+  const std::string list =
+      R"({"folder":"process003-1f/9","files":[["a",5,")" + std::string(64, 'a') + "\"]]}";
+  const std::optional<SideFilesFrame> frame = ParseSideFiles(sequence + list);
+  ASSERT_TRUE(frame);
+  EXPECT_EQ(frame->sequence, 9u);
+  EXPECT_EQ(frame->list.folder, "process003-1f/9");
+  ASSERT_EQ(frame->list.files.size(), 1u);
+  EXPECT_EQ(frame->list.files[0].name, "a");
+  for (const std::string& body : {std::string(), sequence, sequence + "{}", list,
+                                  sequence + R"({"folder":"../x","files":[]})"}) {
+    EXPECT_FALSE(ParseSideFiles(body)) << body;
+  }
+  std::string out;
+  AppendSideFilesSent(out, SideFilesAnswer::kSent, "line");
+  EXPECT_EQ(out, std::string("\5\0\0\0\5\1line", 10));
+}
+
 TEST(AgentFrames, MetricsAreBoundedObjects) {
   EXPECT_TRUE(IsMetric(R"({"name": "loss", "value": 0.5})"));
   EXPECT_FALSE(IsMetric("[1]"));

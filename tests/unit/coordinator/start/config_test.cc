@@ -140,6 +140,33 @@ TEST(CoordinatorConfigTest, WithStagedSideFilesEachProcessIsToHaveAFolderOfItsOw
   EXPECT_NE(refused.error().message.find("spec.output.sideFiles"), std::string::npos);
 }
 
+TEST(CoordinatorConfigTest, SideFilesOfAnOutputInAStoreAreStagedOnTheNodes) {
+  nlohmann::json config = nlohmann::json::parse(kConfig);
+  nlohmann::json& spec = config["job"]["spec"];
+  spec["stores"] = nlohmann::json::parse(R"([{"name": "results", "url": "s3://results/all"}])");
+  spec["output"] = {
+      {"store", "results"}, {"path", "job"}, {"action", "SummaryOnly"}, {"sideFiles", "Staged"}};
+  spec["logs"] = spec["state"] = {{"volume", "data"}};
+  spec["arguments"] = {"--to=$(output)/models"};
+  const Result<CoordinatorConfig> parsed = ParseConfig(config.dump());
+  ASSERT_TRUE(parsed.ok()) << parsed.error().message;
+  Result<JobLayout> layout = LayOut(parsed->job, parsed->volumes);
+  ASSERT_TRUE(layout.ok()) << layout.error().message;
+  EXPECT_EQ(layout->published_path, "s3://results/all/job/_files.jsonl");
+  EXPECT_EQ(layout->output_path, "") << "no file of rows";
+  EXPECT_EQ(layout->output_name, "job/_files.jsonl");
+  EXPECT_EQ(SideFolderOf(*layout), "job/");
+  const auto told = [&] { return nlohmann::json::parse(*AgentJob(*parsed, *layout)); };
+  EXPECT_FALSE(told().contains("sideStore"));
+  layout->staging_folder = "/any";
+  const nlohmann::json job = told();
+  EXPECT_FALSE(job.contains("staging"));
+  EXPECT_EQ(job["sideStore"], "s3://results/all/job");
+  EXPECT_EQ(job["arguments"][0], "--to=" + std::string(job::kOutputMark) + "/models");
+  EXPECT_EQ(job["worker"]["reservedNames"],
+            (nlohmann::json{"_files.jsonl", "_files.jsonl.index.jsonl", "_files.jsonl.run"}));
+}
+
 TEST(CoordinatorConfigTest, NodesHearWhereTheKeysOfTheStoresAreThatTheyRead) {
   nlohmann::json config = nlohmann::json::parse(kConfig);
   nlohmann::json& spec = config["job"]["spec"];

@@ -58,7 +58,8 @@ class LostSideFilesTest : public ::testing::Test {
     return fmt::format("{}/{}/process000-1f/{}/{}.txt", kOut, kStaged, id, id);
   }
   std::vector<job::BatchId> Lost() const {
-    const auto records = ResultsWithoutSideFiles(files_, *ledger_, state_, kOut, kStaged);
+    const auto records =
+        ResultsWithoutSideFiles(*ledger_, state_, HaveStagedFiles(files_, kOut, kStaged));
     EXPECT_TRUE(records.ok());
     std::vector<job::BatchId> ids;
     for (const job::AgainRecord& record : *records) {

@@ -102,7 +102,7 @@ struct StoredSideJob {
     const MemoryWriteStore::Object* const there = store_.Find("out/" + name);
     return there == nullptr ? "nothing" : there->bytes;
   }
-  void ExpectAll() {
+  void ExpectAll() const {
     EXPECT_EQ(Bytes("a0.txt"), "one of 0");
     EXPECT_EQ(Bytes("a1.txt"), "one of 1");
     EXPECT_EQ(Bytes("m/0.bin"), "");
@@ -215,6 +215,16 @@ TEST_F(StoredSideFilesTest, ACoordinatorThatIsNotTheNewestPublishesNothing) {
   EXPECT_EQ(Publish().error().code, Code::kStale);
   EXPECT_EQ(store_.objects(), 0u);
   EXPECT_EQ(store_.uploads(), 5u);
+}
+
+TEST_F(StoredSideFilesTest, AnOutputThatAnotherRunHasTakenIsLeftAlone) {
+  StoredSidePlaces places = Places();
+  places.held = []() -> Status {
+    return Error{Code::kExists, "another run has taken this output"};
+  };
+  const Status published = PublishSideFiles(places, *ledger_, state_, {}, [] { return Status(); });
+  EXPECT_EQ(published.error().code, Code::kExists);
+  EXPECT_EQ(store_.objects(), 0u);
 }
 
 TEST_F(StoredSideFilesTest, NamesOfTheJobAndFilesOfAVolumeAreRefused) {
