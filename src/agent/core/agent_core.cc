@@ -149,9 +149,8 @@ void AgentCore::OnRegistered(const Registration& registration, Instant now) {
   ending_.Reopen();
   // What the last coordinator noted may not count; this one must know it before it takes a result.
   told_.Add(lives_.Owes());
-  TellRoom();
-  if (!fetching_.empty()) TellFetching();
-  if (!store_wait_.empty()) TellStoreWait();
+  told_.Add(shortage_.All());
+  told_.Add(waits_.All());
   for (const job::LeaseName& name : held_.OfferAll(session_.OverBefore(now))) {
     const Batch& batch = held_.At(*held_.Find(name));
     // Refused, its process would go on until it is looked at: it has no lease that could be over.
@@ -201,7 +200,7 @@ void AgentCore::Step(Instant now) {
   if (!ending_.begins_nothing() && room) {
     // All but one for each process that may soon take it, so that an idle node can.
     if (stalled_) Return(held_.Waiting(processes_.size() - processes_.late()), now);
-    if (session_.ever() && fetching_.empty()) StartMissing(now);
+    if (session_.ever() && waits_.side_inputs_there()) StartMissing(now);
     HandOut(now);
   } else if (!ending_.begun()) {
     Return(held_.Waiting(0), now);
@@ -436,33 +435,21 @@ void AgentCore::OnNotFetched(Key key, const Error& why, Instant now) {
   Finish(key, NotFetched(why), now);
 }
 
-void AgentCore::OnStoreWait(const std::string& what) {
-  if (what == store_wait_) return;
-  store_wait_ = what;
-  if (session_.ever()) TellStoreWait();
-}
-
-void AgentCore::TellStoreWait() {
-  told_.Add({0, job::ProcessEvent::Kind::kStoreWait, store_wait_});
-}
-
-// --- Side inputs in stores.
+void AgentCore::OnStoreWait(const std::string& what) { Tell(waits_.Store(what)); }
 
 void AgentCore::OnFetching(const std::string& what, uint64_t bytes) {
-  if (what == fetching_) return;
-  fetching_ = what;
-  fetched_ = bytes;
-  if (session_.ever()) TellFetching();
+  Tell(waits_.SideInputs(what, bytes));
+}
+
+// The first coordinator hears it when the node registers.
+void AgentCore::Tell(std::optional<Event> news) {
+  if (news && session_.ever()) told_.Add(*std::move(news));
 }
 
 void AgentCore::OnSideInputsLost(std::string why, Instant now) {
   if (ending_.begun()) return;
   told_.Add({0, job::ProcessEvent::Kind::kFetchFailed, why});
   End(AgentEnd::kGaveUp, options_.drain_grace, std::move(why), now);
-}
-
-void AgentCore::TellFetching() {
-  told_.Add({0, job::ProcessEvent::Kind::kFetching, fetching_, std::to_string(fetched_)});
 }
 
 // --- Want of space, and the end.
@@ -474,14 +461,6 @@ void AgentCore::OnRoom(const std::string& why) {
 void AgentCore::RanOut(std::string message, Instant now) {
   if (shortage_.RanOut(message, now)) {
     told_.Add({0, job::ProcessEvent::Kind::kRanOut, std::move(message)});
-  }
-}
-
-// To a coordinator that has not heard it.
-void AgentCore::TellRoom() {
-  if (shortage_.measured()) told_.Add({0, job::ProcessEvent::Kind::kNoRoom, shortage_.why()});
-  if (!shortage_.ran_out().empty()) {
-    told_.Add({0, job::ProcessEvent::Kind::kRanOut, shortage_.ran_out()});
   }
 }
 

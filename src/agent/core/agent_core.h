@@ -30,6 +30,7 @@
 #include "agent/core/session.h"
 #include "agent/core/shortage.h"
 #include "agent/core/told.h"
+#include "agent/core/waits.h"
 #include "base/time.h"
 #include "job/ids.h"
 #include "job/node_messages.h"
@@ -165,9 +166,7 @@ class AgentCore {
   void Finish(Key key, Outcome outcome, Instant now);
   void Return(const std::vector<Key>& keys, Instant now);
   void RanOut(std::string message, Instant now);
-  void TellRoom();
-  void TellFetching();
-  void TellStoreWait();
+  void Tell(std::optional<Event> news);
   void Close(Instant now);
   void EndProcesses(Instant now);
   void End(AgentEnd end, Duration grace, std::string message, Instant now);
@@ -180,12 +179,10 @@ class AgentCore {
   Lives lives_;
   Pace pace_;
   Shortage shortage_;
+  Waits waits_;
   Told told_;
   Ending ending_;
 
-  std::string fetching_;        // of the side inputs; "": they are there
-  uint64_t fetched_ = 0;        // bytes of them
-  std::string store_wait_;      // "": none
   bool awaits_deaths_ = false;  // of processes whose leases were over when it registered
   bool stalled_ = false;        // all processes are at long mini-batches
   bool asked_node_ = false;     // likewise

@@ -33,6 +33,13 @@ bool Shortage::Worked() {
   return !std::exchange(ran_out_, {}).empty();
 }
 
+std::vector<Event> Shortage::All() const {
+  std::vector<Event> events;
+  if (measured()) events.push_back({0, job::ProcessEvent::Kind::kNoRoom, no_room_});
+  if (!ran_out_.empty()) events.push_back({0, job::ProcessEvent::Kind::kRanOut, ran_out_});
+  return events;
+}
+
 bool Shortage::RoomAgain(Instant now) {
   const bool room = Room(now);
   return !std::exchange(had_room_, room) && room;

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "agent/core/agent_types.h"
+#include "agent/core/told.h"
 #include "base/time.h"
 
 namespace parallelrun::agent {
@@ -29,8 +31,8 @@ class Shortage {
   // When the wait for another try is over; kNever if it is.
   Instant WakeAt(Instant now) const { return now < wait_until_ ? wait_until_ : kNever; }
 
-  const std::string& why() const { return no_room_; }
-  const std::string& ran_out() const { return ran_out_; }
+  // For a coordinator that has not heard it.
+  std::vector<Event> All() const;
 
  private:
   std::string no_room_;

@@ -44,7 +44,22 @@ TEST(Shortage, WhatRanOutWhileNoneIsMeasuredIsNoTry) {
   shortage.Measured("full");
   EXPECT_TRUE(shortage.RanOut("no space", kTime));
   EXPECT_EQ(shortage.WakeAt(kTime), kNever);
-  EXPECT_EQ(shortage.ran_out(), "no space");
+}
+
+TEST(Shortage, ACoordinatorThatHasNotHeardItIsToldAllOfIt) {
+  Shortage shortage;
+  EXPECT_TRUE(shortage.All().empty());
+  shortage.Measured("full");
+  shortage.RanOut("no space", kTime);
+  const std::vector<Event> all = shortage.All();
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].kind, job::ProcessEvent::Kind::kNoRoom);
+  EXPECT_EQ(all[0].message, "full");
+  EXPECT_EQ(all[1].kind, job::ProcessEvent::Kind::kRanOut);
+  EXPECT_EQ(all[1].message, "no space");
+  shortage.Measured("");
+  shortage.Worked();
+  EXPECT_TRUE(shortage.All().empty());
 }
 
 TEST(Shortage, RoomComesAgainOnce) {
