@@ -52,7 +52,7 @@ def test_a_late_leading_zero_makes_the_column_text_in_every_slice(work):
     rows = numbered(400, "{i},{five}")
     rows[390] = "390,00239"
     table(work, "a.csv", "id,zip", rows)
-    job(work)
+    job(work, processCountPerNode=2)
     result = work.run()
     assert result.code == 0, result
     assert len(work.noted("types")) > 10
