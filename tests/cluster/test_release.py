@@ -1,6 +1,7 @@
 """The chart with jobs that run: upgraded from its previous version, rolled back, uninstalled."""
 
 import json
+import shutil
 import subprocess
 
 import pytest
@@ -20,19 +21,22 @@ def git(*words):
 
 @pytest.fixture(scope="module")
 def previous_chart(tmp_path_factory):
-    """The chart as it was before the last commit that changed it.
+    """The chart as it was before the last commit that changed its templates or values.
 
-    With the present CRD: there is no older image, and the present operator refuses an older CRD.
+    With the present copies of the CRD and of what is for Prometheus, which change more often: there
+    is no older image, and the present operator refuses an older CRD.
     """
-    parts = ["helm", "deploy/monitoring"]
+    chart = CHART.relative_to(images.ROOT)
+    parts = [chart / part for part in ("templates", "values.yaml", "values.schema.json")]
     last = git("log", "-1", "--format=%H", "--", *parts).stdout.decode().strip()
-    archive = git("archive", f"{last}~1", *parts) if last else None
+    archive = git("archive", f"{last}~1", chart) if last else None
     if archive is None or archive.returncode != 0:
         pytest.skip("the chart's previous version is not in this clone's history")
     folder = tmp_path_factory.mktemp("previous")
     subprocess.run(["tar", "-xf", "-", "-C", folder], input=archive.stdout, check=True, timeout=60)
-    (folder / "crds").symlink_to(images.ROOT / "crds")
-    return folder / "helm/parallelrun"
+    shutil.rmtree(folder / chart / "files")
+    shutil.copytree(CHART / "files", folder / chart / "files")
+    return folder / chart
 
 
 @pytest.fixture
