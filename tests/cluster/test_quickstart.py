@@ -34,7 +34,7 @@ def test_the_commands_of_the_page(request, empty_cluster, kube, work, tmp_path, 
             },
         }
     )
-    server = Server(work / "s3", host=cluster.network.here)
+    server = Server(tmp_path / "s3", host=cluster.network.here)
     request.addfinalizer(server.close)
     server.bucket("quickstart")
     for number in range(1, 21):

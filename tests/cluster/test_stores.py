@@ -63,10 +63,10 @@ def run(mini_batch):
 
 
 @pytest.fixture
-def server(cluster, work):
+def server(cluster, tmp_path):
     if cluster is None:
         pytest.skip("it needs a server that the pods reach: not with --kubeconfig")
-    server = Server(work / "s3", host=cluster.network.here)
+    server = Server(tmp_path, host=cluster.network.here)
     yield server
     server.close()
 
