@@ -4,238 +4,45 @@
 
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
-#include <optional>
-#include <utility>
-#include <vector>
 
-#include "agent/sending/file_stream.h"
-#include "api/object_names.h"
-#include "api/pod_defaults.h"
 #include "base/escape.h"
-#include "base/json.h"
-#include "base/random.h"
-#include "base/time.h"
 #include "cli/fetch/arriving_files.h"
-#include "cli/fetch/reader_pod.h"
-#include "cli/follow/cluster_events.h"
+#include "cli/fetch/job_reader.h"
 #include "cli/run/local_place.h"
 #include "cli/run/local_run.h"
 
 namespace parallelrun::cli {
 namespace {
 
-using nlohmann::json;
-
-constexpr Duration kPause = milliseconds(500);
-constexpr int kTries = 3;
-constexpr char kRights[] =
-    "fetch needs the rights to get parallelrunjobs, to list and create pods and pods/exec, and to "
-    "get and delete pods; ask who runs the cluster";
-
-void Say(const std::string& line) { fmt::print(stderr, "{}\n", line); }
-
-// One try: what is to be executed where.
-struct Source {
-  std::string pod;
-  std::string container;
-};
-
-class Fetching {
- public:
-  explicit Fetching(const FetchRequest& request)
-      : request_(request), files_(MakeSystemFiles()), clock_() {}
-
-  ~Fetching() { RemoveReader(); }
-  Fetching(const Fetching&) = delete;
-  Fetching& operator=(const Fetching&) = delete;
-
-  int Run() {
-    const Status here = MustBePath("the folder", request_.folder, "files come to this machine");
-    if (!here.ok()) return Refuse(here.error());
-    Result<std::unique_ptr<ArrivingFiles>> arriving =
-        ArrivingFiles::Begin(*files_, request_.folder);
-    if (!arriving.ok()) return Refuse(arriving.error());
-    for (int tries = 1;; ++tries) {
-      const Status came = Try(**arriving);
-      if (came.ok()) break;
-      if (interruption_.came()) return kExitFailed;  // and the signal ends the command
-      if (came.error().code != Code::kUnavailable || tries == kTries) return Refuse(came.error());
-      Say(came.error().message + "; trying again");
-      if (interruption_.Wait(kPause)) return kExitFailed;
-    }
-    if (files_came_ == 0) {
-      return Refuse({Code::kNotFound,
-                     "there is nothing to fetch: the folder is not there, or has "
-                     "no files"});
-    }
-    if (Status finished = (*arriving)->Finish(); !finished.ok()) return Refuse(finished.error());
-    fmt::print("{} file{}, {} bytes: {}\n", files_came_, files_came_ == 1 ? "" : "s", bytes_came_,
-               Printable((*arriving)->target(), kShownLongest));
-    return kExitOk;
-  }
-
- private:
-  static int Refuse(const Error& why) {
-    if (!why.message.empty()) Say(why.message);
-    return why.code == Code::kCorrupt || why.code == Code::kUnavailable ? kExitFailed : kExitUsage;
-  }
-
-  // From the job's own words to its files; kUnavailable: another try may find it otherwise.
-  Status Try(ArrivingFiles& arriving) {
-    const Result<json> job = Get({"get", "parallelrunjobs.parallelrun.dev/" + request_.job});
-    if (!job.ok()) return job.error();
-    const Result<WantedFiles> wanted = FindWanted(*job, request_.what);
-    if (!wanted.ok()) return Final(wanted.error());
-    const Result<Source> source = SourceOf(*job, *wanted);
-    if (!source.ok()) return source.error();
-    if (Status anew = arriving.Anew(wanted->must); !anew.ok()) return anew;
-    return Receive(*source, *wanted, arriving);
-  }
-
-  // What no other try changes.
-  static Error Final(Error error) {
-    if (error.code == Code::kUnavailable) error.code = Code::kNotFound;
-    return error;
-  }
-
-  // The coordinator while it runs, for it has the volumes; else a pod of our own. That of a job
-  // that is over may still write the reports, so it is waited for.
-  Result<Source> SourceOf(const json& job, const WantedFiles& wanted) {
-    const bool over = EndOf(job, true).has_value();
-    const Instant until = clock_.Now() + seconds(request_.wait);
-    const std::string uid = lenient::Text(lenient::At(job, "metadata"), "uid");
-    json last;
-    for (bool said = false;; said = true) {
-      const Result<json> pods =
-          Get({"get", "pods",
-               "--selector=parallelrun.dev/job-uid=" + uid + ",parallelrun.dev/role=coordinator"});
-      if (!pods.ok()) return pods.error();
-      std::string running;
-      for (const json& pod : lenient::List(*pods, "items")) {
-        const json& metadata = lenient::At(pod, "metadata");
-        last = pod;
-        const bool runs = lenient::Text(lenient::At(pod, "status"), "phase") == "Running" &&
-                          !metadata.contains("deletionTimestamp");
-        if (runs) running = lenient::Text(metadata, "name");
-      }
-      if (running.empty()) break;
-      if (!over || clock_.Now() >= until) return Source{running, "coordinator"};
-      if (!said) Say("the job is over: waiting for its coordinator, which may still write reports");
-      if (interruption_.Wait(kPause)) return Error{Code::kTimeout, ""};
-    }
-    if (reader_.empty()) {
-      if (Status made = MakeReader(job, wanted, last); !made.ok()) return made.error();
-    }
-    if (Status ready = AwaitReader(); !ready.ok()) return ready.error();
-    return Source{reader_, kReaderContainer};
-  }
-
-  Status MakeReader(const json& job, const WantedFiles& wanted, const json& coordinator) {
-    const json& metadata = lenient::At(job, "metadata");
-    const std::string name =
-        api::ObjectBase(lenient::Text(metadata, "name"), lenient::Text(metadata, "uid")) +
-        "-reader-" + RandomHex(4);
-    const Result<json> pod =
-        ReaderPod(job, coordinator, {name, wanted.volume, ReaderSeconds(wanted)});
-    if (!pod.ok()) return Final(pod.error());
-    reader_ = name;  // also if kubectl was ended before it could say that it is made
-    const Result<KubectlAnswer> made =
-        AskKubectl(Words({"create", "--filename=-", "--output=name"}), pod->dump());
-    if (!made.ok()) return made.error();
-    if (made->status != 0) return Error{Code::kPermission, kRights};
-    Say("the job's coordinator is gone: pod " + name + " reads its volume " +
-        Printable(wanted.volume, kShownLongest));
-    return {};
-  }
-
-  Status AwaitReader() {
-    const Instant begun = clock_.Now();
-    std::string said;
-    while (true) {
-      const Result<json> pod = Get({"get", "pod/" + reader_});
-      if (!pod.ok()) return pod.error();
-      const std::string why = WhyNotRunning(*pod);
-      if (why.empty()) return {};
-      const std::string phase = lenient::Text(lenient::At(*pod, "status"), "phase");
-      if (phase == "Failed" || phase == "Succeeded" ||
-          clock_.Now() - begun > seconds(request_.wait)) {
-        return Error{Code::kTimeout, fmt::format("pod {} does not run: {}", reader_, why)};
-      }
-      if (why != said) Say("waiting for pod " + reader_ + ": " + why);
-      said = why;
-      if (interruption_.Wait(kPause)) return Error{Code::kTimeout, ""};
-    }
-  }
-
-  Status Receive(const Source& source, const WantedFiles& wanted, ArrivingFiles& arriving) {
-    std::vector<std::string> send = {"send"};
-    for (const std::string& name : wanted.only) send.push_back("--only=" + name);
-    for (const std::string& name : wanted.except) send.push_back("--except=" + name);
-    send.insert(send.end(), {"--", MountOf(wanted.volume), wanted.folder});
-    std::vector<std::string> words = request_.where.Words();
-    words.insert(words.end(), {"exec", source.pod, "--container=" + source.container, "--"});
-    const std::vector<std::string> command = api::InBundle("parallelrun-agent", send);
-    words.insert(words.end(), command.begin(), command.end());
-    agent::FileStreamReader reader({[&](const std::string& name) { return arriving.Begin(name); },
-                                    [&](std::string_view bytes) { return arriving.Add(bytes); }});
-    bool came = false;
-    const Result<int> status = StreamKubectl(words, interruption_, [&](std::string_view bytes) {
-      came = true;
-      return reader.Take(bytes);
-    });
-    if (!status.ok()) return status.error();
-    if (*status != 0 && !came) {
-      return Error{Code::kUnavailable,
-                   fmt::format("nothing comes from pod {} (kubectl has said why). {}",
-                               Printable(source.pod, kShownLongest), kRights)};
-    }
-    if (Status ended = reader.End(); !ended.ok()) return ended;
-    files_came_ = reader.files();
-    bytes_came_ = reader.bytes();
-    return {};
-  }
-
-  std::vector<std::string> Words(const std::vector<std::string>& more) const {
-    std::vector<std::string> words = request_.where.Words();
-    words.insert(words.end(), more.begin(), more.end());
-    words.emplace_back("--request-timeout=20s");
-    return words;
-  }
-
-  // kNotFound without words: kubectl could not tell, and has said why.
-  Result<json> Get(std::vector<std::string> more) const {
-    more.emplace_back("--output=json");
-    const Result<KubectlAnswer> answer = AskKubectl(Words(more));
-    if (!answer.ok()) return answer.error();
-    if (answer->status != 0) return Error{Code::kNotFound, ""};
-    std::optional<json> object = ParseObject(answer->output);
-    if (!object)
-      return Error{Code::kInvalid, "kubectl has answered something that is not a JSON object"};
-    return std::move(*object);
-  }
-
-  // Also after Ctrl-C. Where that fails, Kubernetes ends it by its deadline, or with the job.
-  void RemoveReader() const {
-    if (reader_.empty()) return;
-    const Result<KubectlAnswer> removed = AskKubectl(
-        Words({"delete", "pod/" + reader_, "--ignore-not-found", "--wait=false", "--output=name"}));
-    if (removed.ok() && removed->status == 0) return;
-    Say(fmt::format("pod {} could not be removed; it ends by itself, after an hour or more",
-                    reader_));
-  }
-
-  const FetchRequest& request_;
-  const std::unique_ptr<Files> files_;
-  const SystemClock clock_;
-  const Interruption interruption_;  // it outlives what is to be taken away
-  std::string reader_;               // a pod of ours, to be removed
-  uint64_t files_came_ = 0;
-  uint64_t bytes_came_ = 0;
-};
+int Refuse(const Error& why) {
+  if (!why.message.empty()) fmt::print(stderr, "{}\n", why.message);
+  return why.code == Code::kCorrupt || why.code == Code::kUnavailable ? kExitFailed : kExitUsage;
+}
 
 }  // namespace
 
-int Fetch(const FetchRequest& request) { return Fetching(request).Run(); }
+int Fetch(const FetchRequest& request) {
+  const Status here = MustBePath("the folder", request.folder, "files come to this machine");
+  if (!here.ok()) return Refuse(here.error());
+  const std::unique_ptr<Files> files = MakeSystemFiles();
+  JobReader reader(request.where, request.job, request.wait);
+  const Result<std::unique_ptr<ArrivingFiles>> arriving =
+      ArrivingFiles::Begin(*files, request.folder);
+  if (!arriving.ok()) return Refuse(arriving.error());
+  const Result<JobReader::Came> came = reader.Bring(
+      [&request](const nlohmann::json& job) { return FindWanted(job, request.what); }, **arriving);
+  if (!came.ok() && reader.interrupted()) return kExitFailed;  // and the signal ends the command
+  if (!came.ok()) return Refuse(came.error());
+  if (came->files == 0) {
+    return Refuse(
+        {Code::kNotFound, "there is nothing to fetch: the folder is not there, or has no files"});
+  }
+  if (const Status finished = (*arriving)->Finish(); !finished.ok()) {
+    return Refuse(finished.error());
+  }
+  fmt::print("{} file{}, {} bytes: {}\n", came->files, came->files == 1 ? "" : "s", came->bytes,
+             Printable((*arriving)->target(), kShownLongest));
+  return kExitOk;
+}
 
 }  // namespace parallelrun::cli
