@@ -5,7 +5,11 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/count_of.h"
@@ -13,12 +17,14 @@
 #include "base/file_lines.h"
 #include "base/files.h"
 #include "cli/failures_table.h"
+#include "cli/fetch/wanted_files.h"
 #include "cli/logs/stored_logs.h"
 #include "cli/run/local_run.h"
 #include "cli/run/quick_output.h"
 #include "coordinator/log_tree/error_logs.h"
 #include "coordinator/log_tree/log_folder.h"
 #include "store/object_stores.h"
+#include "store/wished.h"
 
 namespace parallelrun::cli {
 namespace {
@@ -97,9 +103,8 @@ int NoLogs(const fs::path& start, const std::string& target) {
   if (!Exists(start)) {
     fmt::print(stderr,
                "{0} does not exist here. Give the output folder of a run on this machine, or its "
-               "log folder. Of a job on a cluster, kubectl describe prj NAME tells the errors; "
-               "for the items, copy the folder of its logs (spec.logs) from its volume and give "
-               "that\n",
+               "log folder; or, with --namespace or --context, the name of a job of a cluster: "
+               "parallelrun failures {0} --namespace NAMESPACE\n",
                Printable(target, 1000));
   } else {
     fmt::print(stderr,
@@ -110,44 +115,48 @@ int NoLogs(const fs::path& start, const std::string& target) {
   return kExitUsage;
 }
 
-// `logs` is what people know the folder by.
-int PrintNone(const FailuresRequest& request, const coordinator::LogFolder& folder,
-              const std::string& logs) {
-  if (!Exists(fs::path(folder.path()) / kVerdict)) {
-    fmt::print(stderr,
-               "the run has no verdict yet, and its failures are written with that: wait for its "
-               "end, or continue it with --resume. Until then user/error in {} has the "
-               "tracebacks\n",
-               Printable(logs, 1000));
+// The logs that are told of, wherever they are.
+struct Logs {
+  const coordinator::LogFolder& folder;
+  std::string name;    // what people know the folder by
+  std::string advice;  // what to do while there is no verdict
+  // Called once, when it is known which logs have the tracebacks that are to be shown.
+  std::function<Status(const std::vector<ErrorGroup>& groups)> bring;
+};
+
+int PrintNone(const FailuresRequest& request, const Logs& logs) {
+  if (!Exists(fs::path(logs.folder.path()) / kVerdict)) {
+    fmt::print(stderr, "there is no verdict yet, and failures are written with that: {}\n",
+               logs.advice);
     return kExitUsage;
   }
   if (request.json) {
-    fmt::print("{}", FailureJson({}, {}, logs));
+    fmt::print("{}", FailureJson({}, {}, logs.name));
   } else if (!request.paths) {
-    fmt::print("no item has failed; logs: {}\n", Printable(logs, 1000));
+    fmt::print("no item has failed; logs: {}\n", Printable(logs.name, 1000));
   }
   return kExitOk;
 }
 
-int PrintTable(const FailuresRequest& request, const FailureTable& table,
-               const coordinator::LogFolder& folder, const std::string& shown) {
+int PrintTable(const FailuresRequest& request, const FailureTable& table, const Logs& logs) {
   std::vector<ErrorGroup> groups = table.Groups();
   if (request.traceback) {
-    coordinator::ErrorLogs logs(folder);
+    if (const Status brought = logs.bring(groups); !brought.ok())
+      return TellReadError(brought.error());
+    coordinator::ErrorLogs errors(logs.folder);
     for (ErrorGroup& group : groups) {
-      group.traceback = logs.Traceback(group.first.log, group.first.id, group.first.tries);
+      group.traceback = errors.Traceback(group.first.log, group.first.id, group.first.tries);
       if (group.traceback.empty()) group.traceback = "no traceback: Python could not write one";
     }
   }
   const auto text = request.json ? FailureJson : FailureText;
-  fmt::print("{}", text(groups, table, shown));
+  fmt::print("{}", text(groups, table, logs.name));
   return kExitOk;
 }
 
-int PrintOf(const FailuresRequest& request, const coordinator::LogFolder& logs,
-            const std::string& path) {
-  const Result<std::unique_ptr<File>> file = logs.OpenRead(kFailures);
-  if (!file.ok() && file.error().code == Code::kNotFound) return PrintNone(request, logs, path);
+int PrintOf(const FailuresRequest& request, const Logs& logs) {
+  const Result<std::unique_ptr<File>> file = logs.folder.OpenRead(kFailures);
+  if (!file.ok() && file.error().code == Code::kNotFound) return PrintNone(request, logs);
   if (!file.ok()) {
     fmt::print(stderr, "{}\n", file.error().message);
     return kExitFailed;
@@ -170,29 +179,75 @@ int PrintOf(const FailuresRequest& request, const coordinator::LogFolder& logs,
     fmt::print(stderr, "{}\n", too_long.error().message);
     return kExitFailed;
   }
-  const int exit = request.paths ? paths.Finish() : PrintTable(request, table, logs, path);
+  const int exit = request.paths ? paths.Finish() : PrintTable(request, table, logs);
   if (unread + *too_long > 0) {
     fmt::print(stderr, "{} of {}/{} could not be read: somebody else has written there\n",
-               CountOf(unread + *too_long, "line"), Printable(path, 1000), kFailures);
+               CountOf(unread + *too_long, "line"), Printable(logs.name, 1000), kFailures);
     return kExitFailed;
   }
   return exit;
 }
 
-int PrintStored(const FailuresRequest& request) {
+Status AllIsThere(const std::vector<ErrorGroup>&) { return {}; }
+
+std::string WaitFor(const std::string& logs) {
+  return fmt::format(
+      "wait for its end, or continue it with --resume. Until then user/error in {} has the "
+      "tracebacks",
+      Printable(logs, 1000));
+}
+
+int PrintStored(const FailuresRequest& request, const store::Wished& wished) {
   LogParts parts = {kVerdict, kFailures};
   if (request.traceback) parts.emplace_back("user/error/");
-  const Result<std::unique_ptr<StoredLogFolder>> stored =
-      StoredLogFolder::Bring(request.target, parts);
-  if (stored.ok()) return PrintOf(request, (*stored)->folder(), (*stored)->url());
+  const Result<std::unique_ptr<StoredLogFolder>> stored = StoredLogFolder::Bring(wished, parts);
+  if (stored.ok()) {
+    const std::string& url = (*stored)->url();
+    return PrintOf(request, {(*stored)->folder(), url, WaitFor(url), AllIsThere});
+  }
   fmt::print(stderr, "{}\n", stored.error().message);
   return stored.error().code == Code::kNotFound ? kExitUsage : kExitFailed;
+}
+
+// Of a job of a cluster its list comes first, and then of its error logs those that it names, which
+// may be a few of many thousands.
+int PrintOfCluster(const FailuresRequest& request) {
+  const Result<std::unique_ptr<JobLogs>> made = JobLogs::Make(request.job);
+  if (!made.ok()) return TellReadError(made.error());
+  JobLogs& logs = **made;
+  const Result<nlohmann::json> job = logs.Look();
+  if (!job.ok()) return TellReadError(job.error());
+  if (const std::optional<store::Wished> stored = LogStoreOf(*job)) {
+    logs.Finish();
+    return PrintStored(request, *stored);
+  }
+  const Status came = logs.Bring(".", {kVerdict, kFailures});
+  if (!came.ok()) return TellReadError(came.error());
+  const Result<coordinator::LogFolder> folder = logs.Open();
+  if (!folder.ok()) return TellReadError(folder.error());
+  if (!request.traceback) logs.Finish();
+  const std::string advice = fmt::format(
+      "wait for the end of the job. Until then its tracebacks are in what parallelrun "
+      "logs {} prints",
+      request.job.Words());
+  return PrintOf(request,
+                 {*folder, LogsOf(*job), advice, [&logs](const std::vector<ErrorGroup>& groups) {
+                    const std::vector<std::string> names = ErrorLogsOf(groups);
+                    const Status brought = names.empty() ? Status() : logs.Bring(kErrorLogs, names);
+                    if (brought.ok()) logs.Finish();
+                    return brought;
+                  }});
 }
 
 }  // namespace
 
 int PrintFailures(const FailuresRequest& request) {
-  if (store::IsStoreUrl(request.target)) return PrintStored(request);
+  if (!request.job.name.empty()) return PrintOfCluster(request);
+  if (store::IsStoreUrl(request.target)) {
+    store::Wished wished;
+    wished.url = request.target;
+    return PrintStored(request, wished);
+  }
   std::error_code ignored;
   fs::path start = fs::absolute(request.target).lexically_normal();
   if (!start.has_filename()) start = start.parent_path();  // "out/"
@@ -217,7 +272,7 @@ int PrintFailures(const FailuresRequest& request) {
     fmt::print(stderr, "{}\n", logs.error().message);
     return kExitFailed;
   }
-  return PrintOf(request, *logs, path);
+  return PrintOf(request, {*logs, path, WaitFor(path), AllIsThere});
 }
 
 }  // namespace parallelrun::cli

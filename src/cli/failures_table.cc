@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
+#include "agent/sending/file_stream.h"
 #include "base/count_of.h"
 #include "base/escape.h"
 #include "base/json.h"
@@ -132,6 +134,18 @@ std::vector<ErrorGroup> FailureTable::Groups() const {
   std::stable_sort(groups.begin(), groups.end(),
                    [](const ErrorGroup& a, const ErrorGroup& b) { return a.items > b.items; });
   return groups;
+}
+
+std::vector<std::string> ErrorLogsOf(const std::vector<ErrorGroup>& groups) {
+  const std::string below = std::string(kErrorLogs) + "/";
+  std::set<std::string> names;
+  for (const ErrorGroup& group : groups) {
+    const std::string& log = group.first.log;
+    if (!log.starts_with(below)) continue;
+    const std::string name = log.substr(below.size());
+    if (agent::IsFileName(name)) names.insert(name);
+  }
+  return {names.begin(), names.end()};
 }
 
 std::string FailureText(const std::vector<ErrorGroup>& groups, const FailureTable& table,

@@ -69,6 +69,12 @@ class FailureTable {
   uint64_t other_items_ = 0;
 };
 
+// Below the log folder.
+inline constexpr char kErrorLogs[] = "user/error";
+// The files there that the groups' first failures name, each once; what is no name of a file is
+// left out.
+std::vector<std::string> ErrorLogsOf(const std::vector<ErrorGroup>& groups);
+
 // For people: a table, one row and its first item for each error, and the traceback if there is
 // one.
 std::string FailureText(const std::vector<ErrorGroup>& groups, const FailureTable& table,

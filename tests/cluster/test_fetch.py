@@ -20,18 +20,20 @@ class Fetcher:
         self._environment = environment
         self._folder = folder
 
-    def fetch(self, what, to):
-        folder = self._folder / to
-        words = [jobs.BIN / "parallelrun", "fetch", "brought", what, folder]
+    def call(self, command, *words):
+        words = [jobs.BIN / "parallelrun", command, "brought", *words]
         words += ["--namespace", self._space.name]
-        done = subprocess.run(
+        return subprocess.run(
             list(map(str, words)),
             env=self._environment,
             capture_output=True,
             text=True,
             timeout=240,
         )
-        return done, folder
+
+    def fetch(self, what, to):
+        folder = self._folder / to
+        return self.call("fetch", what, folder), folder
 
     def fetched(self, what, to):
         done, folder = self.fetch(what, to)
@@ -105,6 +107,13 @@ def test_what_a_job_has_written_comes_also_when_its_pods_are_gone(
     assert set(names(got)) <= there and "job_result.txt" in names(got)
     assert not (got / "link").exists()
     assert (got / "job_result.txt").read_bytes() == out.read("brought/logs/job_result.txt")
+
+    # What looks at it brings no more than it shows, and leaves nothing.
+    done = fetcher.call("failures")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "no item has failed; logs: out/brought/logs\n"
+    done = fetcher.call("logs", "--node", "0")
+    assert done.returncode == 0 and "0/agent | " in done.stdout, done.stdout + done.stderr
 
     # What is not what was published does not come.
     file = out.folder / "brought/output/parallel_run_step.txt"

@@ -196,7 +196,7 @@ def test_the_paths_of_what_failed_are_bytes(work):
 def test_failures_says_what_it_cannot_tell(work):
     told = work.call("failures", work.out / "nowhere")
     assert told.code == 2
-    assert "kubectl describe prj" in told.output
+    assert "--namespace NAMESPACE" in told.output
     told = work.call("failures", work.data)
     assert told.code == 2
     assert "holds no logs of a run" in told.output

@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "cli/commands/cluster_flags.h"
 #include "cli/commands/commands.h"
 #include "cli/compare/compare_command.h"
 #include "cli/debug/debug_command.h"
@@ -41,7 +42,9 @@ Command FailuresCommand(CLI::App& app) {
   const auto request = std::make_shared<FailuresRequest>();
   FailuresRequest& failed = *request;
   failures
-      ->add_option("output", failed.target, "The output folder or file of a run, or its log folder")
+      ->add_option("output", failed.target,
+                   "The output folder or file of a run, or its log folder; with --namespace or "
+                   "--context the name of a job of a cluster")
       ->required();
   CLI::Option* traceback =
       failures->add_flag("--traceback", failed.traceback, "With the first traceback of each error");
@@ -52,7 +55,11 @@ Command FailuresCommand(CLI::App& app) {
           ->excludes(as_json);
   failures->add_flag("-0,--null", failed.null, "Paths end with a zero byte, as for xargs -0")
       ->needs(paths);
-  return {failures, [request] { return PrintFailures(*request); }};
+  AddClusterFlags(*failures, failed.job);
+  return {failures, [request] {
+            if (request->job.IsOfCluster()) request->job.name = request->target;
+            return PrintFailures(*request);
+          }};
 }
 
 Command CompareCommand(CLI::App& app) {

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "cli/cluster/page_command.h"
+#include "cli/commands/cluster_flags.h"
 #include "cli/commands/commands.h"
 #include "cli/doctor/doctor_command.h"
 #include "cli/fetch/fetch_command.h"
@@ -30,7 +31,9 @@ Command AttachCommand(CLI::App& app) {
 Command LogsCommand(CLI::App& app) {
   CLI::App* logs = app.add_subcommand("logs", "Print what the scripts of a run have written");
   const auto request = std::make_shared<LogsRequest>();
-  logs->add_option("output", request->target, "The output folder of the run, or its state folder")
+  logs->add_option("output", request->target,
+                   "The output folder of the run, or its state folder; with --namespace or "
+                   "--context the name of a job of a cluster")
       ->required();
   CLI::Option* follow =
       logs->add_flag("-f,--follow", request->follow, "Go on until the run has ended");
@@ -39,7 +42,11 @@ Command LogsCommand(CLI::App& app) {
   logs->add_option("--item", request->item, "What the attempts of the mini-batch of a file wrote")
       ->excludes(follow)
       ->excludes(node);
-  return {logs, [request] { return PrintLogs(*request); }};
+  AddClusterFlags(*logs, request->job);
+  return {logs, [request] {
+            if (request->job.IsOfCluster()) request->job.name = request->target;
+            return PrintLogs(*request);
+          }};
 }
 
 Command StopCommand(CLI::App& app) {

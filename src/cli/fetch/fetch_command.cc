@@ -12,33 +12,25 @@
 #include "cli/run/local_run.h"
 
 namespace parallelrun::cli {
-namespace {
-
-int Refuse(const Error& why) {
-  if (!why.message.empty()) fmt::print(stderr, "{}\n", why.message);
-  return why.code == Code::kCorrupt || why.code == Code::kUnavailable ? kExitFailed : kExitUsage;
-}
-
-}  // namespace
 
 int Fetch(const FetchRequest& request) {
   const Status here = MustBePath("the folder", request.folder, "files come to this machine");
-  if (!here.ok()) return Refuse(here.error());
+  if (!here.ok()) return TellReadError(here.error());
   const std::unique_ptr<Files> files = MakeSystemFiles();
   JobReader reader(request.where, request.job, request.wait);
   const Result<std::unique_ptr<ArrivingFiles>> arriving =
       ArrivingFiles::Begin(*files, request.folder);
-  if (!arriving.ok()) return Refuse(arriving.error());
+  if (!arriving.ok()) return TellReadError(arriving.error());
   const Result<JobReader::Came> came = reader.Bring(
       [&request](const nlohmann::json& job) { return FindWanted(job, request.what); }, **arriving);
   if (!came.ok() && reader.interrupted()) return kExitFailed;  // and the signal ends the command
-  if (!came.ok()) return Refuse(came.error());
+  if (!came.ok()) return TellReadError(came.error());
   if (came->files == 0) {
-    return Refuse(
+    return TellReadError(
         {Code::kNotFound, "there is nothing to fetch: the folder is not there, or has no files"});
   }
   if (const Status finished = (*arriving)->Finish(); !finished.ok()) {
-    return Refuse(finished.error());
+    return TellReadError(finished.error());
   }
   fmt::print("{} file{}, {} bytes: {}\n", came->files, came->files == 1 ? "" : "s", came->bytes,
              Printable((*arriving)->target(), kShownLongest));

@@ -15,6 +15,7 @@
 #include "base/random.h"
 #include "cli/fetch/reader_pod.h"
 #include "cli/follow/cluster_events.h"
+#include "cli/run/local_run.h"
 
 namespace parallelrun::cli {
 namespace {
@@ -58,14 +59,23 @@ Result<JobReader::Came> JobReader::Bring(const Find& find, ArrivingFiles& arrivi
 
 // From the job's own words to its files; kUnavailable: another try may find it otherwise.
 Result<JobReader::Came> JobReader::Try(const Find& find, ArrivingFiles& arriving) {
-  const Result<json> job = Look();
-  if (!job.ok()) return job.error();
-  const Result<WantedFiles> wanted = find(*job);
+  std::optional<Found> found = std::exchange(found_, std::nullopt);
+  if (!found) {
+    Result<json> job = Look();
+    if (!job.ok()) return job.error();
+    found = Found{std::move(*job), {}};
+  }
+  const Result<WantedFiles> wanted = find(found->job);
   if (!wanted.ok()) return Final(wanted.error());
-  const Result<Source> source = SourceOf(*job, *wanted);
-  if (!source.ok()) return source.error();
+  if (found->source.pod.empty()) {
+    Result<Source> source = SourceOf(found->job, *wanted);
+    if (!source.ok()) return source.error();
+    found->source = std::move(*source);
+  }
   if (Status anew = arriving.Anew(wanted->must); !anew.ok()) return anew.error();
-  return Receive(*source, *wanted, arriving);
+  Result<Came> came = Receive(found->source, *wanted, arriving);
+  if (came.ok()) found_ = std::move(found);
+  return came;
 }
 
 // The coordinator while it runs, for it has the volumes; else a pod of our own. That of a job
@@ -190,6 +200,12 @@ void JobReader::RemoveReader() const {
   if (removed.ok() && removed->status == 0) return;
   Say(fmt::format("pod {} could not be removed; it ends by itself, after an hour or more",
                   reader_));
+}
+
+int TellReadError(const Error& why) {
+  if (!why.message.empty()) Say(why.message);
+  const bool broken = why.code == Code::kCorrupt || why.code == Code::kUnavailable;
+  return broken ? kExitFailed : kExitUsage;
 }
 
 }  // namespace parallelrun::cli

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,7 +39,7 @@ class JobReader {
   using Find = std::function<Result<WantedFiles>(const nlohmann::json& job)>;
   // Brings it, in three tries; what came of one that was cut is forgotten. kCorrupt, kUnavailable:
   // it did not come whole; else there is nothing to bring, or no right to. `arriving` is not
-  // finished by it.
+  // finished by it. All that one reader brings is on one volume of the job.
   Result<Came> Bring(const Find& find, ArrivingFiles& arriving);
 
   // A signal came, which acts once this is gone.
@@ -49,6 +50,10 @@ class JobReader {
   struct Source {
     std::string pod;
     std::string container;
+  };
+  struct Found {
+    nlohmann::json job;
+    Source source;
   };
 
   Result<Came> Try(const Find& find, ArrivingFiles& arriving);
@@ -68,6 +73,10 @@ class JobReader {
   const SystemClock clock_;
   const Interruption interruption_;  // it outlives what is to be taken away
   std::string reader_;               // a pod of ours, to be removed
+  std::optional<Found> found_;       // by the last try, if it went well: the next one asks there
 };
+
+// Says why it could not be read, unless kubectl has, and returns the command's exit status.
+int TellReadError(const Error& why);
 
 }  // namespace parallelrun::cli

@@ -3,6 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <filesystem>
+#include <utility>
 
 #include "base/escape.h"
 #include "base/json.h"
@@ -58,14 +59,24 @@ bool SummaryOnly(const json& job) {
   return lenient::Text(lenient::AtPath(job, "/spec/output"), "action") == "SummaryOnly";
 }
 
+// That of spec.stores in which a section of the spec is; null where it is in none. Logs go where
+// the state goes, and that where the output is, if the job says nothing.
+const json& StoreOf(const json& job, const char* section) {
+  static const json kNone;
+  const json& spec = lenient::At(job, "spec");
+  std::string store = lenient::Text(lenient::At(spec, section), "store");
+  for (const char* other : {"state", "output"}) {
+    if (store.empty()) store = lenient::Text(lenient::At(spec, other), "store");
+  }
+  for (const json& one : lenient::List(spec, "stores")) {
+    if (lenient::Text(one, "name") == store) return one;
+  }
+  return kNone;
+}
+
 // `what` is the field of the spec, too; `copy` is what the tool of the store's maker is to do.
 Error InStore(const json& job, const char* what, const char* copy, const std::string& url) {
-  std::string endpoint;
-  const json& spec = lenient::At(job, "spec");
-  const std::string store = lenient::Text(lenient::At(spec, what), "store");
-  for (const json& one : lenient::List(spec, "stores")) {
-    if (lenient::Text(one, "name") == store) endpoint = lenient::Text(one, "endpoint");
-  }
+  const std::string endpoint = lenient::Text(StoreOf(job, what), "endpoint");
   return {Code::kInvalid,
           fmt::format(
               "job {} has its {} in a store, {}: copy from there with\n    aws s3 {} {}{} .",
@@ -106,7 +117,7 @@ Result<WantedFiles> Output(const json& job) {
 }
 
 Result<WantedFiles> Logs(const json& job) {
-  const std::string logs = lenient::Text(lenient::At(job, "status"), "logs");
+  const std::string logs = LogsOf(job);
   if (logs.starts_with(kScheme)) return InStore(job, "logs", "cp --recursive", logs);
   if (!logs.empty()) return Place(logs, "log folder");
   return Error{Code::kUnavailable,
@@ -174,6 +185,31 @@ Result<WantedFiles> FindWanted(const json& job, FetchWhat what) {
   wanted->only = {"report.html", "job_result.txt", "failures.jsonl"};
   wanted->must = ExpectedFile{"report.html", 0, ""};
   return wanted;
+}
+
+Result<WantedFiles> FindInLogs(const json& job, const std::string& below,
+                               std::vector<std::string> only) {
+  Result<WantedFiles> wanted = Logs(job);
+  if (!wanted.ok()) return wanted;
+  wanted->folder = Below(wanted->folder + "/" + below);
+  wanted->only = std::move(only);
+  return wanted;
+}
+
+std::string LogsOf(const json& job) { return lenient::Text(lenient::At(job, "status"), "logs"); }
+
+std::optional<store::Wished> LogStoreOf(const json& job) {
+  const std::string logs = LogsOf(job);
+  if (!logs.starts_with(kScheme)) return std::nullopt;
+  const json& named = StoreOf(job, "logs");
+  store::Wished wished;
+  wished.url = logs;
+  wished.region = lenient::Text(named, "region");
+  wished.endpoint = lenient::Text(named, "endpoint");
+  if (named.is_object() && named.contains("pathStyle")) {
+    wished.path_style = lenient::Boolean(named, "pathStyle");
+  }
+  return wished;
 }
 
 std::string MountOf(const std::string& volume) { return kMounts + volume; }

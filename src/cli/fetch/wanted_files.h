@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "store/wished.h"
 
 namespace parallelrun::cli {
 
@@ -35,6 +36,17 @@ struct WantedFiles {
 // lies where no pod is needed, and the message says the command that copies it; kCorrupt: the
 // object does not say where.
 Result<WantedFiles> FindWanted(const nlohmann::json& job, FetchWhat what);
+
+// Of its logs what lies in a folder of them ("." is all of it): these names below it, if they are
+// there, or everything. The errors are those of FindWanted.
+Result<WantedFiles> FindInLogs(const nlohmann::json& job, const std::string& below,
+                               std::vector<std::string> only);
+
+// Where its logs lie, as its status says it: "VOLUME/PATH" or a URL; "" if there are none yet.
+std::string LogsOf(const nlohmann::json& job);
+
+// The store where its logs lie, for somebody with credentials of their own; nullopt: on a volume.
+std::optional<store::Wished> LogStoreOf(const nlohmann::json& job);
 
 // Where pods of a job have its volumes.
 std::string MountOf(const std::string& volume);

@@ -23,6 +23,16 @@ constexpr std::array<Kind, 4> kKinds{{{"user/stdout", ".stdout.txt", "out"},
 
 }  // namespace
 
+std::vector<std::string> FoldersOfLines(std::optional<uint32_t> node) {
+  std::vector<std::string> folders;
+  for (const Kind& kind : kKinds) {
+    folders.push_back(node ? fmt::format("{}/{}", kind.folder, *node) : std::string(kind.folder));
+  }
+  return folders;
+}
+
+std::string FolderOfAgent(uint32_t node) { return fmt::format("sys/node/{}", node); }
+
 void LogLines::Look(const Each& each, bool all) {
   for (const Kind& kind : kKinds) {
     std::vector<std::string> nodes = {node_ ? std::to_string(*node_) : ""};
@@ -37,8 +47,7 @@ void LogLines::Look(const Each& each, bool all) {
     }
   }
   if (node_) {
-    LookAt(fmt::format("sys/node/{}/_main.txt", *node_), fmt::format("{}/agent", *node_), each,
-           all);
+    LookAt(FolderOfAgent(*node_) + "/" + kAgentLog, fmt::format("{}/agent", *node_), each, all);
   }
 }
 

@@ -9,10 +9,17 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "coordinator/log_tree/log_folder.h"
 
 namespace parallelrun::cli {
+
+// The folders of the log tree that hold the lines of scripts, of all nodes or of one.
+std::vector<std::string> FoldersOfLines(std::optional<uint32_t> node);
+// Where the log of a node's agent lies.
+std::string FolderOfAgent(uint32_t node);
+inline constexpr char kAgentLog[] = "_main.txt";
 
 class LogLines {
  public:

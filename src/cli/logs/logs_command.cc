@@ -8,12 +8,15 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "base/escape.h"
 #include "base/files.h"
 #include "cli/debug/planned_work.h"
+#include "cli/fetch/wanted_files.h"
 #include "cli/logs/log_lines.h"
 #include "cli/logs/stored_logs.h"
 #include "cli/run/local_run.h"
@@ -24,6 +27,7 @@
 #include "coordinator/start/state_lock.h"
 #include "job/job_state.h"
 #include "store/object_stores.h"
+#include "store/wished.h"
 
 namespace parallelrun::cli {
 namespace {
@@ -140,31 +144,69 @@ int PrintAttempts(const Files& files, const std::string& state_folder,
   return kExitOk;
 }
 
-int PrintStoredLogs(const LogsRequest& request) {
-  if (request.follow || !request.item.empty()) {
-    return Refuse(std::string(request.follow ? "--follow" : "--item") +
-                  " is for runs on this machine: leave it out for logs in a store");
-  }
-  LogParts parts;
-  for (const char* kind : {"stdout", "stderr", "error", "entry_script_log"}) {
-    parts.push_back(fmt::format("user/{}/", kind));
-    if (request.node) parts.back() += fmt::format("{}/", *request.node);
-  }
-  if (request.node) parts.push_back(fmt::format("sys/node/{}/_main.txt", *request.node));
-  const Result<std::unique_ptr<StoredLogFolder>> stored =
-      StoredLogFolder::Bring(request.target, parts);
-  if (!stored.ok()) return Refuse(stored.error().message);
+int PrintLines(const coordinator::LogFolder& folder, std::optional<uint32_t> node) {
   const LinePrinter printer;
-  LogLines((*stored)->folder(), request.node)
+  LogLines(folder, node)
       .Look([&printer](std::string_view from, std::string_view line) { printer.Print(from, line); },
             true);
   return kExitOk;
 }
 
+int PrintStoredLogs(const LogsRequest& request, const store::Wished& wished) {
+  LogParts parts;
+  for (const std::string& folder : FoldersOfLines(request.node)) parts.push_back(folder + "/");
+  if (request.node) parts.push_back(FolderOfAgent(*request.node) + "/" + kAgentLog);
+  const Result<std::unique_ptr<StoredLogFolder>> stored = StoredLogFolder::Bring(wished, parts);
+  if (!stored.ok()) return Refuse(stored.error().message);
+  return PrintLines((*stored)->folder(), request.node);
+}
+
+int PrintLogsOfCluster(const LogsRequest& request) {
+  const Result<std::unique_ptr<JobLogs>> made = JobLogs::Make(request.job);
+  if (!made.ok()) return TellReadError(made.error());
+  JobLogs& logs = **made;
+  const Result<nlohmann::json> job = logs.Look();
+  if (!job.ok()) return TellReadError(job.error());
+  if (const std::optional<store::Wished> stored = LogStoreOf(*job)) {
+    logs.Finish();
+    return PrintStoredLogs(request, *stored);
+  }
+  for (const std::string& folder : FoldersOfLines(request.node)) {
+    if (const Status came = logs.Bring(folder, {}); !came.ok()) return TellReadError(came.error());
+  }
+  if (request.node) {
+    const Status came = logs.Bring(FolderOfAgent(*request.node), {kAgentLog});
+    if (!came.ok()) return TellReadError(came.error());
+  }
+  logs.Finish();
+  const Result<coordinator::LogFolder> folder = logs.Open();
+  return folder.ok() ? PrintLines(*folder, request.node) : TellReadError(folder.error());
+}
+
+// What needs the state folder of a run.
+std::optional<std::string> OnlyHere(const LogsRequest& request) {
+  if (!request.follow && request.item.empty()) return std::nullopt;
+  const std::string flag = request.follow ? "--follow" : "--item";
+  if (request.job.name.empty()) {
+    return flag + " is for runs on this machine: leave it out for logs in a store";
+  }
+  const std::string words = request.job.Words();
+  return flag + " is for runs on this machine: of a job of a cluster " +
+         (request.follow ? "parallelrun page " + words + " follows the logs in a browser"
+                         : "parallelrun failures " + words + " --traceback has what failed");
+}
+
 }  // namespace
 
 int PrintLogs(const LogsRequest& request) {
-  if (store::IsStoreUrl(request.target)) return PrintStoredLogs(request);
+  const bool in_store = store::IsStoreUrl(request.target);
+  if (in_store || !request.job.name.empty()) {
+    if (const std::optional<std::string> why = OnlyHere(request)) return Refuse(*why);
+    if (!request.job.name.empty()) return PrintLogsOfCluster(request);
+    store::Wished wished;
+    wished.url = request.target;
+    return PrintStoredLogs(request, wished);
+  }
   const Result<std::string> state = FindStateFolder(request.target);
   if (!state.ok()) return Refuse(state.error().message);
   const Result<RunRecord> record = ReadRunRecord(*state);

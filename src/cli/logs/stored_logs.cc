@@ -181,10 +181,8 @@ Status BringLogs(store::Store& store, const std::string& run, const LogParts& pa
   });
 }
 
-Result<std::unique_ptr<StoredLogFolder>> StoredLogFolder::Bring(const std::string& url,
+Result<std::unique_ptr<StoredLogFolder>> StoredLogFolder::Bring(const store::Wished& wished,
                                                                 const LogParts& parts) {
-  store::Wished wished;
-  wished.url = url;
   const Result<std::unique_ptr<store::Store>> store = store::OpenObjectStore(wished, {});
   if (!store.ok()) return store.error();
   const Result<std::string> run = NewestStoredRun(**store);

@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "coordinator/log_tree/log_folder.h"
 #include "store/store.h"
+#include "store/wished.h"
 
 namespace parallelrun::cli {
 
@@ -30,8 +31,8 @@ Status BringLogs(store::Store& store, const std::string& run, const LogParts& pa
 // A folder with what was brought; it goes with this.
 class StoredLogFolder {
  public:
-  // `url`: where the logs of a job are, or of one of its runs.
-  static Result<std::unique_ptr<StoredLogFolder>> Bring(const std::string& url,
+  // `wished.url`: where the logs of a job are, or of one of its runs.
+  static Result<std::unique_ptr<StoredLogFolder>> Bring(const store::Wished& wished,
                                                         const LogParts& parts);
   ~StoredLogFolder();
   StoredLogFolder(const StoredLogFolder&) = delete;

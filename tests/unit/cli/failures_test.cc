@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "cli/failures_table.h"
 
@@ -26,6 +27,18 @@ FailedLine Line(const std::string& message, uint64_t mini_batch = 0,
   line.mini_batch = mini_batch;
   line.tries = 3;
   return line;
+}
+
+TEST(ErrorLogsOfTest, EachNameOnceAndNoneThatLeadsOut) {
+  std::vector<ErrorGroup> groups(6);
+  groups[0].first.log = "user/error/1/process000.txt";
+  groups[1].first.log = "user/error/0/process001.txt";
+  groups[2].first.log = "user/error/1/process000.txt";
+  groups[3].first.log = "user/error/../../../etc/passwd";
+  groups[4].first.log = "/etc/passwd";
+  groups[5].first.log = "";
+  EXPECT_THAT(ErrorLogsOf(groups), ElementsAre("0/process001.txt", "1/process000.txt"));
+  EXPECT_THAT(ErrorLogsOf({}), IsEmpty());
 }
 
 TEST(FailedLineTest, OfAFile) {

@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <optional>
 
 #include "cli/fetch/arriving_files.h"
+#include "cli/fetch/job_logs.h"
 #include "cli/fetch/reader_pod.h"
 #include "cli/fetch/wanted_files.h"
 #include "tests/support/temp_folder.h"
@@ -81,6 +83,61 @@ TEST(WantedFiles, LogsInAStoreAreCopiedFromThere) {
                 HasSubstr("aws s3 cp --recursive --endpoint-url https://s3.local "
                           "s3://bucket/digits/logs ."));
   }
+}
+
+TEST(WantedFiles, APartOfTheLogsIsAFolderOfThem) {
+  const Result<WantedFiles> top = FindInLogs(Job(), ".", {"job_result.txt"});
+  ASSERT_TRUE(top.ok());
+  EXPECT_EQ(top->volume, "out");
+  EXPECT_EQ(top->folder, "digits/logs");
+  EXPECT_THAT(top->only, ElementsAre("job_result.txt"));
+  EXPECT_FALSE(top->must);
+  const Result<WantedFiles> part = FindInLogs(Job(), "user/error", {});
+  ASSERT_TRUE(part.ok());
+  EXPECT_EQ(part->folder, "digits/logs/user/error");
+  EXPECT_THAT(part->only, IsEmpty());
+  json whole_volume = Job();
+  whole_volume["status"]["logs"] = "out";
+  EXPECT_EQ(FindInLogs(whole_volume, "user/error", {})->folder, "user/error");
+  json none = Job();
+  none.erase("status");
+  EXPECT_EQ(FindInLogs(none, ".", {}).error().code, Code::kUnavailable);
+}
+
+TEST(WantedFiles, LogsInAStoreAreReadAsTheJobWritesThem) {
+  EXPECT_FALSE(LogStoreOf(Job()));
+  json job = Job();
+  job["spec"]["logs"] = {{"store", "bucket"}};
+  job["spec"]["stores"] = {
+      {{"name", "other"}, {"endpoint", "https://other"}},
+      {{"name", "bucket"}, {"endpoint", "https://s3.local"}, {"region", "here"}}};
+  job["status"]["logs"] = "s3://bucket/digits/logs";
+  std::optional<store::Wished> wished = LogStoreOf(job);
+  ASSERT_TRUE(wished);
+  EXPECT_EQ(wished->url, "s3://bucket/digits/logs");
+  EXPECT_EQ(wished->endpoint, "https://s3.local");
+  EXPECT_EQ(wished->region, "here");
+  EXPECT_FALSE(wished->path_style);
+  job["spec"]["stores"][1]["pathStyle"] = false;
+  wished = LogStoreOf(job);
+  ASSERT_TRUE(wished && wished->path_style);
+  EXPECT_FALSE(*wished->path_style);
+  // A job that says nothing of its logs has them where its state is, and that where its output is.
+  job["spec"].erase("logs");
+  job["spec"]["output"] = {{"store", "bucket"}};
+  EXPECT_EQ(LogStoreOf(job)->endpoint, "https://s3.local");
+  job["spec"]["state"] = {{"store", "other"}};
+  EXPECT_EQ(LogStoreOf(job)->endpoint, "https://other");
+}
+
+TEST(NamedJob, IsToldAsItIsTyped) {
+  NamedJob job;
+  job.name = "digits";
+  EXPECT_FALSE(job.IsOfCluster());
+  EXPECT_EQ(job.Words(), "digits");
+  job.where = {"the lab", "team"};
+  EXPECT_TRUE(job.IsOfCluster());
+  EXPECT_EQ(job.Words(), "digits --namespace team --context 'the lab'");
 }
 
 TEST(WantedFiles, NoPlaceLeadsOutOfItsVolume) {
