@@ -36,6 +36,7 @@ Requires-Dist: tqdm; extra == "notebook"
 ENTRY_POINTS = """\
 [console_scripts]
 parallelrun = parallelrun.__main__:main
+kubectl-parallelrun = parallelrun.__main__:main
 """
 
 

@@ -71,6 +71,9 @@ def test_install_run_and_uninstall(wheel, tmp_path):
         assert "of the environment that this command was called from" in told.stderr
         rows = (tmp_path / out / "parallel_run_step.txt").read_text()
         assert rows == f"{python}\n" * 3
+    # kubectl finds it under this name, and calls it with the words behind its own.
+    plugin = [environment / "bin/kubectl-parallelrun", "explain", "3"]
+    assert render.run(plugin, env=plain()).startswith("exit status 3 of the command")
     # Where man(1) looks for it while the environment is active.
     page = (environment / "share/man/man1/parallelrun.1").read_text()
     assert page == render.run([environment / "bin/parallelrun", "help", "--man"], env=plain())
