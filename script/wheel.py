@@ -83,3 +83,4 @@ def write(parts, out):
 if __name__ == "__main__":
     made = write(Path(sys.argv[1]), Path(sys.argv[2]))
     print(f"{made}: {made.stat().st_size // 1024} kB")
+    print(f"install it: pip install {made}")

@@ -164,6 +164,58 @@ def test_equal_parts_make_equal_wheels(wheel, tmp_path):
     assert made[0] == made[1]
 
 
+STUB = """#!/bin/bash
+set -e
+echo "$(basename "$0") $*" >> "$CALLS"
+case $0 in
+  */build)
+    mkdir -p build/release/bin
+    printf '#!/bin/sh\necho a page\n' > build/release/bin/parallelrun
+    chmod +x build/release/bin/parallelrun ;;
+  */bundle) mkdir -p "$2"; echo licensed > "$2/LICENSE" ;;
+esac
+"""
+
+
+@pytest.fixture
+def clone(tmp_path):
+    """A clone in which nothing is installed or built in earnest."""
+    folder = tmp_path / "clone"
+    for part in ("script/wheel", "script/wheel.py", "wheel/parallelrun/__main__.py"):
+        (folder / part).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / part, folder / part)
+    shutil.copytree(ROOT / "worker-image/python", folder / "worker-image/python")
+    for name in ("bootstrap", "build", "bundle"):
+        (folder / "script" / name).write_text(STUB)
+        (folder / "script" / name).chmod(0o755)
+    return folder
+
+
+def test_without_words_it_builds_what_it_needs(clone, tmp_path):
+    environment = plain(CALLS=str(tmp_path / "calls"))
+    done = subprocess.run(
+        [clone / "script/wheel"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (made,) = (clone / "build/wheel").iterdir()
+    assert f"install it: pip install build/wheel/{made.name}\n" in done.stdout
+    calls = (tmp_path / "calls").read_text().splitlines()
+    assert calls[0] == "bootstrap "
+    programs = "parallelrun parallelrun-coordinator parallelrun-agent"
+    assert calls[1] == f"build release -DPARALLELRUN_TESTS=OFF {programs}"
+    assert calls[2].startswith("bundle build/release ")
+
+    # With one word nobody knows what is meant.
+    command = [clone / "script/wheel", "build/release"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2 and "script/wheel BUILD OUT" in done.stderr
+
+
 @pytest.fixture
 def fake(tmp_path):
     """The launcher with a loader that prints the interpreter and the words that it was given."""
