@@ -126,10 +126,21 @@ Command RerunCommand(CLI::App& app, const Typed& typed) {
 }
 
 Command DoctorCommand(CLI::App& app) {
-  CLI::App* doctor = app.add_subcommand("doctor", "Check whether jobs can run on this machine");
+  CLI::App* doctor =
+      app.add_subcommand("doctor", "Check whether jobs can run on this machine, or on a cluster");
   const auto request = std::make_shared<DoctorRequest>();
-  doctor->add_option("folder", request->folder, "Where a run would write; the current folder");
-  doctor->add_option("--python", request->python, "The Python that would run scripts");
+  CLI::Option* folder =
+      doctor->add_option("folder", request->folder, "Where a run would write; the current folder");
+  CLI::Option* python =
+      doctor->add_option("--python", request->python, "The Python that would run scripts");
+  doctor
+      ->add_option("-n,--namespace", request->where.name_space,
+                   "A cluster, and what you may do in this namespace of it")
+      ->excludes(folder)
+      ->excludes(python);
+  doctor->add_option("--context", request->where.context, "A cluster: context of the kubeconfig")
+      ->excludes(folder)
+      ->excludes(python);
   doctor->add_flag("--json", request->json, "As one JSON object");
   return {doctor, [request] { return Doctor(*request); }};
 }

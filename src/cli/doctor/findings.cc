@@ -154,8 +154,8 @@ std::vector<Finding> FindingsOf(const MachineFacts& facts) {
     out.Add(Level::kWarn, "other runs", Shown(facts.control_problem),
             "until then ps, attach and stop find no runs");
   }
-  out.Ok("kubectl",
-         facts.kubectl.empty() ? "not there; only submit needs it" : Shown(facts.kubectl));
+  out.Ok("kubectl", facts.kubectl.empty() ? "not there; only jobs on a cluster need it"
+                                          : Shown(facts.kubectl));
   return std::move(out.all);
 }
 
