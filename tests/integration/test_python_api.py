@@ -4,6 +4,7 @@ import asyncio
 import importlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from support import processes
 from support.command import BIN, PATIENCE, ROOT
 from support.processes import expect_nothing_running
 from waits import communicate, wait_until
@@ -57,16 +59,17 @@ def module(work, name, text):
     return importlib.import_module(name)
 
 
-def python(work, code, executable=sys.executable, **options):
+def python(work, code, executable=sys.executable, arguments=(), **options):
     """Another Python that runs the code; what it says."""
     environment = {
         **work.environment,
         "HOME": str(work.root),
         "PYTHONPATH": f"{PACKAGE}{os.pathsep}{work.code}",
         "PARALLELRUN_BIN": str(BIN),
+        "PATH": f"{BIN}{os.pathsep}{work.environment['PATH']}",
     }
     return subprocess.Popen(
-        [executable, "-c", code],
+        [executable, "-c", code, *arguments],
         cwd=work.root,
         env=environment,
         stdout=subprocess.PIPE,
@@ -341,6 +344,83 @@ while not os.path.exists("held"):
     expect_nothing_running()
 
 
+def test_a_python_that_is_killed_stops_its_job(work):
+    rows = work.files(6)
+    (work.code / "held_8.py").write_text(HELD)
+    code = """
+import sys, parallelrun
+from held_8 import read
+job = parallelrun.run(read, "data", "out", mini_batch_size=1, processes=2, if_exists=sys.argv[1])
+print(len(list(job.rows())))
+"""
+    caller = python(work, code, arguments=["fail"])
+    wait_until(lambda: len(work.noted("held")) == 2, lambda: "two are held")
+    caller.kill()
+    communicate(caller, "it is killed")
+    wait_until(
+        lambda: "draining" in "".join(p.read_text() for p in work.out.glob("logs/sys/**/*.txt")),
+        lambda: "the nodes are told to stop",
+    )
+    work.make("go")
+    wait_until(lambda: not processes.running(), lambda: f"nothing runs: {processes.running()}")
+    assert not (work.out / "parallel_run_step.txt").exists()
+    for left in work.temporary.glob("parallelrun-job-*"):
+        shutil.rmtree(left)
+
+    said, _ = communicate(python(work, code, arguments=["resume"]), "the program ends")
+    assert said == f"{len(rows)}\n"
+    expect_nothing_running()
+
+
+NUMBERS = "def read(mini_batch):\n    return [int(open(path).read()) for path in mini_batch]\n"
+
+
+def test_the_code_of_a_function_is_there_when_its_python_has_gone(work):
+    """So that its failures are debugged, and the run is typed again, like those of any script."""
+    work.files(3)
+    (work.data / "000001.txt").write_text("7")
+    (work.code / "numbers_1.py").write_text(NUMBERS)
+    code = """
+import parallelrun
+from numbers_1 import read
+options = {"mini_batch_size": 1, "settings": {"runMaxTry": 1}}
+print(parallelrun.run(read, "data", "out", **options).result.losses)
+"""
+    said, _ = communicate(python(work, code), "the program ends")
+    assert said == "2\n"
+    assert list(work.temporary.iterdir()) == []
+    kept = work.out / "state/code"
+    assert kept.stat().st_mode & 0o777 == 0o700
+    record = json.loads((work.out / "state/run.json").read_text())
+    assert record["code"] == str(kept)
+    assert record["command"][2:6] == [str(kept / "entry.py"), "--code", str(kept), "--keep-code"]
+    assert not {"--events", "--ends-with-stdin"} & set(record["command"])
+
+    told = work.call("debug", work.out, "--item", "000000.txt")
+    assert told.code == 1 and "ValueError: invalid literal for int()" in told.output, told
+    told = work.call("debug", work.out, "--item", "000001.txt")
+    assert told.code == 0 and "1 row:\n7\n" in told.output, told
+    told = work.call("rerun", work.out, "--output", work.root / "again")
+    assert told.code == 3 and "2 of 3 items have no row" in told.output, told
+    again = work.root / "again/state/code"
+    assert (again / "entry.py").read_bytes() == (kept / "entry.py").read_bytes()
+
+
+def test_a_function_is_tried_again_as_it_was(start, work):
+    work.files(2)
+    job = start(module(work, "numbers_2", NUMBERS).read)
+    assert job.result.reason == "NothingSucceeded"
+    kept = work.out / "state/code"
+    again = job.resume()
+    assert again.result.reason == "NothingSucceeded"
+    assert again._start_event["code"] == str(kept)
+    corrected = again.resume(module(work, "reads_9", READS).read)
+    assert corrected.result.ok
+    assert b"reads_9" in (kept / "function.pickle").read_bytes()
+    for one in (again, corrected):
+        one._folder.cleanup()
+
+
 def test_a_function_of_the_program_needs_cloudpickle(work):
     work.files(1)
     code = """
@@ -374,6 +454,31 @@ print(list(parallelrun.run(read, "data", "out").rows()))
     expect_nothing_running()
 
 
+@needs_notebook
+def test_what_is_too_large_to_be_passed_on_is_named(work):
+    work.files(1)
+    code = """
+import parallelrun
+table, name = bytes(60 << 20), "rows"
+def read(mini_batch):
+    return [f"{name} {len(table)}"]
+class Reader:
+    def run(self, mini_batch):
+        return [len(table)]
+for made in (read, Reader):
+    try:
+        parallelrun.run(made, "data", "out")
+    except TypeError as error:
+        print(error)
+"""
+    said, _ = communicate(python(work, code, NOTEBOOK_PYTHON), "it ends")
+    for line, name in zip(said.splitlines(), ("read", "Reader")):
+        assert line.startswith(f"{name} takes more than 50 MiB with all that it uses"), said
+        assert "would read that: table. Write it to a file" in line, said
+    assert said.count("\n") == 2, said
+    assert not work.out.exists()
+
+
 def test_another_python_is_named(start, work, monkeypatch):
     """The script compares the versions before it reads what may mean something else to it."""
     work.files(1)
@@ -401,6 +506,7 @@ for cell in book.cells:
 """
     said, _ = communicate(python(work, code, NOTEBOOK_PYTHON), "it ends", 400)
     assert "day-07.txt ValueError could not convert string to float: 'n/a" in said, said
+    assert "run() failed at" in said, said  # by parallelrun debug
     assert "all 2 mini-batches succeeded" in said, said
     assert "mini-batches" in said  # the progress that tqdm shows
     expect_nothing_running()

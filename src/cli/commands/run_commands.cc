@@ -19,6 +19,7 @@
 #include "cli/run/local_job.h"
 #include "cli/run/local_run.h"
 #include "cli/runs/detach.h"
+#include "cli/runs/kept_code.h"
 #include "cli/runs/run_record.h"
 
 namespace parallelrun::cli {
@@ -142,7 +143,8 @@ struct RunWords {
   std::string events;
 };
 
-int Run(const RunWords& words, const NextCommands& next) {
+// `with_value`: the flags that have a value.
+int Run(const RunWords& words, const std::vector<std::string>& with_value) {
   RunRequest request = words.request;
   request.events = !words.events.empty();
   const std::string& target = words.target;
@@ -179,7 +181,15 @@ int Run(const RunWords& words, const NextCommands& next) {
     const bool stored = !layout.output_store.empty();
     return Detach(request.command, stored ? layout.state_folder : OutputOf(request, layout));
   }
-  return RunLocally(*job, request, next);
+  if (request.keep_code || request.ends_with_stdin) {
+    const std::string kept = request.keep_code ? KeptCodeFolder(job->layout.state_folder) : "";
+    request.command = WordsForPeople(request.command, target, request.code, kept);
+  }
+  const auto next = [&](const char* flag) {
+    return ContinueCommand(request.command, with_value, flag);
+  };
+  const NextCommands commands{next("--resume"), next("--retry-failed")};
+  return RunLocally(*job, request, commands);
 }
 
 // Gives that of --dry-run, which starts nothing.
@@ -220,7 +230,11 @@ Command RunCommand(CLI::App& app, const Typed& typed) {
   run->add_option("--volume", request.volumes,
                   "NAME=FOLDER: what a volume of the job is on this machine")
       ->allow_extra_args(false);
-  run->add_option("--code", request.code, "Folder of the code, in place of the job's");
+  CLI::Option* code =
+      run->add_option("--code", request.code, "Folder of the code, in place of the job's");
+  run->add_flag("--keep-code", request.keep_code,
+                "Keep a copy of the code beside the ledger, for a folder that goes away")
+      ->needs(code);
   run->add_option("--set", request.overrides, "spec.path=value: change a field of the job")
       ->allow_extra_args(false);
   run->add_option("--nodes", request.nodes, "Nodes to start here; 1 if not given")
@@ -244,18 +258,16 @@ Command RunCommand(CLI::App& app, const Typed& typed) {
                                         "jsonl: what happens, for programs, on standard output")
                             ->check(CLI::IsMember({"jsonl"}))
                             ->excludes(detach);
+  run->add_flag("--ends-with-stdin", request.ends_with_stdin,
+                "Stop, as by SIGTERM, when standard input ends: whoever started it has ended")
+      ->excludes(detach);
   run->add_option("--progress", request.progress,
                   "bar, plain (a line each 10 s) or none; as it fits if not given")
       ->check(CLI::IsMember({"bar", "plain", "none"}));
   run->add_flag("-q,--quiet", request.quiet, "Say only what went wrong");
   AddTrialOptions(*run, request)->excludes(detach)->excludes(events);
   run->footer("What follows -- is passed to the script.");
-  return {run, [run, words, typed] {
-            const auto next = [&, with_value = FlagsWithValue(*run)](const char* flag) {
-              return ContinueCommand(typed.words, with_value, flag);
-            };
-            return Run(*words, {next("--resume"), next("--retry-failed")});
-          }};
+  return {run, [run, words] { return Run(*words, FlagsWithValue(*run)); }};
 }
 
 Command InitCommand(CLI::App& app, const Typed& typed) {

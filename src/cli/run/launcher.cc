@@ -99,12 +99,12 @@ Status Launcher::Prepare(const Programs& programs, const std::string& script) {
     code.leave_out.push_back(made);  // its folder may hold the code
   }
   for (const plan::PlanInput& input : job_.layout.inputs) code.leave_out.push_back(input.root);
-  Result<CodeSnapshot> snapshot = SnapshotCode(code, folder_ + "/code");
+  Result<CodeSnapshot> snapshot = SnapshotCode(code, CodeCopy());
   if (!snapshot.ok()) return snapshot.error();
   code_digest_ = snapshot->digest;
   code_files_ = std::move(snapshot->files);
   notes_ = std::move(snapshot->notes);
-  if (const Status room = CheckRoom(folder_ + "/code", job_.nodes); !room.ok()) return room;
+  if (const Status room = CheckRoom(CodeCopy(), job_.nodes); !room.ok()) return room;
 
   Result<Fd> listening = ListenOnLoopback(port_);
   if (!listening.ok()) return listening.error();
@@ -170,7 +170,7 @@ Result<Launcher::NodeProcess> Launcher::StartNode(size_t index, int attempt) {
   const json config = {{"url", Url()},
                        {"token", coordinator::RoleToken(key_, fmt::format("node:{}", index))},
                        {"node", index},
-                       {"codeFolder", folder_ + "/code"},
+                       {"codeFolder", CodeCopy()},
                        {"workFolder", fmt::format("{}/node-{}-{}", folder_, index, attempt)},
                        {"pythonPath", programs_.python_package}};
   Result<Fd> file = MemoryFile(kFileName, config.dump());

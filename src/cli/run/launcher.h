@@ -29,6 +29,8 @@ class Launcher {
   // Copies the code, which holds `script`, into the folder, and listens on a free port of
   // 127.0.0.1.
   Status Prepare(const Programs& programs, const std::string& script);
+  // That copy.
+  std::string CodeCopy() const { return folder_ + "/code"; }
   // What the user is told of the copy.
   const std::vector<std::string>& notes() const { return notes_; }
 

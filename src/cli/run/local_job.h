@@ -43,7 +43,9 @@ struct RunRequest {
   std::string progress;         // bar, plain or none; empty: as it fits
   bool quiet = false;           // says only what went wrong
   SelectWords select;
-  bool dry_run = false;  // tell what a run would do, and write nothing
+  bool dry_run = false;          // tell what a run would do, and write nothing
+  bool keep_code = false;        // beside the ledger, since its own folder goes away
+  bool ends_with_stdin = false;  // an end of standard input stops it
 };
 
 struct LocalJob {

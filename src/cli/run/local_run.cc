@@ -5,6 +5,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <array>
+#include <cerrno>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -24,6 +26,7 @@
 #include "cli/run/supervisor.h"
 #include "cli/runs/control_socket.h"
 #include "cli/runs/detach.h"
+#include "cli/runs/kept_code.h"
 #include "cli/runs/run_record.h"
 
 namespace parallelrun::cli {
@@ -68,6 +71,7 @@ class LocalRun {
     if (const Status open = control_.Open(job_.layout.state_folder); !open.ok()) {
       teller_.Say("parallelrun ps will not see this run: " + open.error().message);
     }
+    if (request_.ends_with_stdin) WatchStdin();
     loop_.Post([this] {
       if (const Status started = StartAll(); !started.ok()) {
         GiveUp(started.error().message, kExitUsage);
@@ -174,12 +178,24 @@ class LocalRun {
     std::error_code unknown;
     const Status written =
         WriteRunRecord(job_.layout.state_folder,
-                       {request_.command, std::filesystem::current_path(unknown), job_.code_folder,
+                       {request_.command, std::filesystem::current_path(unknown), CodeForOthers(),
                         request_.quick.has_value(), job_.job, job_.volumes});
     if (!written.ok()) teller_.Say(written.error().message);
     const Status begun = detached_.Begun(job_.layout.state_folder);
     if (!begun.ok()) teller_.Say(begun.error().message);
     if (!begun.ok() && begun.error().code == Code::kUnavailable) Interrupt(SIGTERM);
+  }
+
+  std::string CodeForOthers() {
+    std::error_code ignored;
+    const std::string kept = KeptCodeFolder(job_.layout.state_folder);
+    // What was kept is run again from there.
+    const bool there = std::filesystem::equivalent(job_.code_folder, kept, ignored);
+    if (!request_.keep_code || there) return job_.code_folder;
+    const Status done = KeepCode(prepared_.launcher().CodeCopy(), job_.layout.state_folder);
+    if (done.ok()) return kept;
+    teller_.Say(done.error().message);
+    return job_.code_folder;
   }
 
   // A stop waits for what is finished to be durable, which a full disk may keep it from for ever.
@@ -194,6 +210,17 @@ class LocalRun {
     GiveUp(fmt::format("stopped without waiting longer: {}. What was not written yet is run again",
                        Printable(paused, 2000)),
            kExitSignal + stopped_by_);
+  }
+
+  // Whoever holds the other end of the pipe has ended, also by what no program hears.
+  void WatchStdin() {
+    stdin_ = loop_.WatchReadable(STDIN_FILENO, [this] {
+      std::array<char, 512> ignored{};
+      const ssize_t n = read(STDIN_FILENO, ignored.data(), ignored.size());
+      if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR))) return;
+      loop_.Unwatch(stdin_);
+      if (!draining_ && !stopping_) Interrupt(SIGTERM);
+    });
   }
 
   // Ctrl-Z: the whole run stops, as one process would.
@@ -328,6 +355,7 @@ class LocalRun {
   SystemClock clock_;
   RunTeller teller_;
   EventLoop loop_;
+  EventLoop::WatchId stdin_ = EventLoop::WatchId::kNone;
   // In front of what the run holds: whoever waits for its end may begin the next one then.
   ControlSocket control_{
       loop_, {[this] { return StatusForOthers(); }, [this](bool now) { StopForOthers(now); }}};

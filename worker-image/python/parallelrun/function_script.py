@@ -8,13 +8,18 @@ by its name. The worker processes look for modules where the caller does.
 from __future__ import annotations
 
 import inspect
+import io
 import os
 import pickle
 import sys
 from pathlib import Path
 from typing import Any
 
+# Of what a function closes over.
+MOST_BYTES = 50 << 20
+
 _PICKLE = "function.pickle"
+SCRIPT_NAME = "entry.py"
 
 _SCRIPT = '''\
 """Runs {name}, which parallelrun.run() was given."""
@@ -85,7 +90,7 @@ def write_script(target: Any, folder: Path) -> Path:
     if is_class and hasattr(target, "shutdown"):
         text += _SHUTDOWN
     (folder / _PICKLE).write_bytes(_pickled(target))
-    script = folder / "entry.py"
+    script = folder / SCRIPT_NAME
     script.write_text(text, encoding="utf-8")
     return script
 
@@ -113,20 +118,66 @@ def _parameters(run: Any, is_class: bool) -> str:
     return "mini_batch, context" if len(wanted) == 2 else "mini_batch"
 
 
+class _TooLarge(Exception):
+    pass
+
+
+class _Bounded(io.BytesIO):
+    """Takes no more than MOST_BYTES, so that what is larger costs no memory twice."""
+
+    def write(self, data: Any) -> int:
+        if self.tell() + len(data) > MOST_BYTES:
+            raise _TooLarge
+        return super().write(data)
+
+
 def _pickled(target: Any) -> bytes:
+    pickler: Any = pickle
     try:
         import cloudpickle  # type: ignore[import-not-found]
+
+        pickler = cloudpickle
     except ImportError:
-        cloudpickle = None
-    try:
-        if cloudpickle is not None:
-            return cloudpickle.dumps(target)
         if target.__module__ == "__main__" or "<locals>" in target.__qualname__:
             raise TypeError(
                 f"{name_of(target)} is defined in a notebook, in the script that was started, or "
                 "within a function: that needs cloudpickle. pip install 'parallelrun[notebook]', "
                 "or put it into a module"
-            )
-        return pickle.dumps(target)
+            ) from None
+    stream = _Bounded()
+    try:
+        pickler.dump(target, stream)
+    except _TooLarge:
+        large = ", ".join(_large_variables(target, pickler)) or "what it closes over"
+        raise TypeError(
+            f"{name_of(target)} takes more than {MOST_BYTES >> 20} MiB with all that it uses of "
+            f"its surroundings, and every worker process would read that: {large}. Write it to a "
+            "file and read that in the function, or in init() of a class, which is called once"
+        ) from None
     except (pickle.PicklingError, AttributeError) as error:
         raise TypeError(f"{name_of(target)} cannot be passed on: {error}") from error
+    return stream.getvalue()
+
+
+def _large_variables(target: Any, pickler: Any) -> list[str]:
+    """Names of the variables that a function, or the methods of a class, take much room by."""
+    members = vars(target).values() if inspect.isclass(target) else [target]
+    used: dict[str, Any] = {}
+    for function in filter(inspect.isfunction, members):
+        try:
+            found = inspect.getclosurevars(function)
+        except ValueError:  # a variable that has no value yet
+            continue
+        used.update({**found.globals, **found.nonlocals})
+    return [name for name, value in used.items() if _is_large(value, pickler)]
+
+
+def _is_large(value: Any, pickler: Any) -> bool:
+    stream = _Bounded()
+    try:
+        pickler.dump(value, stream)
+    except _TooLarge:
+        return True
+    except Exception:  # of what cannot be passed on the whole has not come so far
+        return False
+    return stream.tell() > MOST_BYTES // 10

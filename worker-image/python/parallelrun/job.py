@@ -25,7 +25,7 @@ from typing import IO, Any, Generator, Iterator, Mapping, Sequence
 
 from parallelrun.command import command, stop
 from parallelrun.failures import decoded, failure_lines, traceback_of, with_code
-from parallelrun.function_script import name_of, write_script
+from parallelrun.function_script import SCRIPT_NAME, name_of, write_script
 from parallelrun.output import frame as read_frame
 from parallelrun.output import rows as read_rows
 from parallelrun.progress import Shown, progress_for
@@ -245,13 +245,16 @@ class Job:
     def retry(self, script: Any = None) -> Job:
         """Starts a job that runs again what has failed; this one must have ended.
 
-        script: the corrected function, class or path; the same if not given. The output is replaced
-        when it has succeeded.
+        script: the corrected function, class or path. If not given, a path as it is now, and of a
+        function or class the code that was run. The output is replaced when it has succeeded.
         """
         return self._again("--retry-failed", script)
 
     def resume(self, script: Any = None) -> Job:
-        """Starts a job that continues what this one has left, when it was stopped or has failed."""
+        """Starts a job that continues what this one has left, when it was stopped or has failed.
+
+        script: as that of `retry()`.
+        """
         return self._again("--resume", script)
 
     def cancel(self, now: bool = False) -> Result | None:
@@ -296,9 +299,10 @@ class Job:
     # --- the command
 
     def _start(self, more: list[str]) -> None:
-        folder = self._make_folder()
-        words = ["run", self._script.path(folder), *self._words, *more]
-        self._launch([*words, "--events", "jsonl", "--", *self._args], subprocess.DEVNULL)
+        words = ["run", *self._script.words(self._make_folder()), *self._words, *more]
+        # Its standard input ends with this process, whatever ends that.
+        words += ["--events", "jsonl", "--ends-with-stdin"]
+        self._launch([*words, "--", *self._args], subprocess.PIPE)
 
     def _make_folder(self) -> str:
         self._folder = tempfile.TemporaryDirectory(prefix="parallelrun-job-")
@@ -331,6 +335,8 @@ class Job:
                     self._take(event)
                     self._changed.notify_all()
         self._process.wait()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
         with self._changed:
             self._over = True
             _running.discard(self)
@@ -454,7 +460,8 @@ class Job:
     def _again(self, flag: str, script: Any) -> Job:
         if not self._over:
             raise RuntimeError("the job still runs: wait() for it, or cancel() it")
-        made = self._script if script is None else _Script(script)
+        kept = self._script.kept(self._start_event.get("state"))
+        made = kept if script is None else _Script(script)
         job = Job(made, self._words, self._args, self._progress)
         job._start([flag])
         return job
@@ -463,18 +470,29 @@ class Job:
 class _Script:
     """What was to be run: a script, or what is made into one."""
 
-    def __init__(self, script: Any) -> None:
+    def __init__(self, script: Any, code: Path | None = None) -> None:
         self._script = script
         is_path = isinstance(script, (str, os.PathLike))
         self.name = os.path.basename(script) if is_path else name_of(script)
         self._is_path = is_path
+        self._code = code
 
-    def path(self, folder: str) -> str:
+    def words(self, folder: str) -> list[str]:
+        """The words of the command for it; `folder` is for what has to be written."""
         if self._is_path:
-            return os.path.abspath(self._script)
-        code = Path(folder, "code")
-        code.mkdir()
-        return str(write_script(self._script, code))
+            return [os.path.abspath(self._script)]
+        code = self._code
+        if code is None:
+            code = Path(folder, "code")
+            code.mkdir()
+            write_script(self._script, code)
+        return [str(code / SCRIPT_NAME), "--code", str(code), "--keep-code"]
+
+    def kept(self, state: str | None) -> _Script:
+        """The very code that was run: pickled anew, a function may have become another one."""
+        if self._is_path or state is None or not Path(state, "code", SCRIPT_NAME).is_file():
+            return self
+        return _Script(self._script, Path(state, "code"))
 
 
 def _list(input: Any) -> list[Any]:  # noqa: A002
