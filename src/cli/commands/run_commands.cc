@@ -183,7 +183,9 @@ int Run(const RunWords& words, const std::vector<std::string>& with_value) {
   }
   if (request.keep_code || request.ends_with_stdin) {
     const std::string kept = request.keep_code ? KeptCodeFolder(job->layout.state_folder) : "";
-    request.command = WordsForPeople(request.command, target, request.code, kept);
+    // A job file is no part of the code.
+    const std::string script = request.quick ? target : "";
+    request.command = WordsForPeople(request.command, script, request.code, kept);
   }
   const auto next = [&](const char* flag) {
     return ContinueCommand(request.command, with_value, flag);

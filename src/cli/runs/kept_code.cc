@@ -38,7 +38,11 @@ Status KeepCode(const std::string& code, const std::string& state_folder) {
 std::vector<std::string> WordsForPeople(const std::vector<std::string>& words,
                                         const std::string& script, const std::string& code,
                                         const std::string& kept) {
-  const std::string below = fs::absolute(script).lexically_relative(fs::absolute(code));
+  // Without a folder of its own the code is the folder of the script.
+  fs::path below = fs::path(script).filename();
+  if (!script.empty() && !code.empty()) {
+    below = fs::absolute(script).lexically_relative(fs::absolute(code));
+  }
   std::vector<std::string> told;
   size_t at = 0;
   for (; at < words.size() && words[at] != "--"; ++at) {
@@ -46,11 +50,9 @@ std::vector<std::string> WordsForPeople(const std::vector<std::string>& words,
     if (word == kEndsWithStdin || word.starts_with(std::string(kEvents) + "=")) continue;
     if (word == kEvents) {
       ++at;  // its value
-    } else if (kept.empty()) {
-      told.push_back(word);
-    } else if (word == script) {
-      told.push_back(kept + "/" + below);
-    } else if (word == kCode || word == kCode + ("=" + code)) {
+    } else if (!kept.empty() && !script.empty() && word == script) {
+      told.push_back(kept + "/" + below.string());
+    } else if (!kept.empty() && (word == kCode || word == kCode + ("=" + code))) {
       told.insert(told.end(), {kCode, kept});
       if (word == kCode) ++at;
     } else {

@@ -15,8 +15,8 @@ std::string KeptCodeFolder(const std::string& state_folder);
 Status KeepCode(const std::string& code, const std::string& state_folder);
 
 // The words of a command that a program has typed, as a person types them later: without what tied
-// the run to that program. `script` and `code` are those words as they are there; `kept` is where
-// they are to be found, "" where they stay. Pure but for the current folder.
+// the run to that program. `script` ("" for none) and `code` are those words as they are there;
+// `kept` is where they are to be found, "" where they stay. Pure but for the current folder.
 std::vector<std::string> WordsForPeople(const std::vector<std::string>& words,
                                         const std::string& script, const std::string& code,
                                         const std::string& kept);

@@ -49,6 +49,18 @@ TEST(WordsForPeople, CodeThatStaysIsNamedAsItIs) {
       ElementsAre("p", "run", "e.py", "--code", "."));
 }
 
+TEST(WordsForPeople, WithoutAFolderOfCodeItIsThatOfTheScript) {
+  EXPECT_THAT(WordsForPeople({"p", "run", "a/e.py", "--keep-code"}, "a/e.py", "", "/kept"),
+              ElementsAre("p", "run", "/kept/e.py", "--keep-code"));
+  EXPECT_THAT(WordsForPeople({"p", "run", "a/e.py", "--ends-with-stdin"}, "a/e.py", "", ""),
+              ElementsAre("p", "run", "a/e.py"));
+}
+
+TEST(WordsForPeople, AJobFileStaysWhereItIs) {
+  EXPECT_THAT(WordsForPeople({"p", "run", "job.yaml", "--code", "c", "--keep-code"}, "", "c", "/k"),
+              ElementsAre("p", "run", "job.yaml", "--code", "/k", "--keep-code"));
+}
+
 TEST(KeepCode, TakesThePlaceOfWhatWasKept) {
   const TempFolder folder;
   const fs::path code = fs::path(folder.path()) / "code";
