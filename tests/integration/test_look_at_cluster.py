@@ -122,6 +122,43 @@ def test_what_is_cut_comes_again(cluster):
     assert "trying again" in result.output and "ValueError: bad" in result.output
 
 
+def test_a_job_is_followed_to_its_end(cluster):
+    status = cluster.object["status"]
+    counts = {"total": 5, "succeeded": 1, "failed": 0, "running": 2}
+    status.update(
+        phase="Running",
+        nodes={"ready": 1},
+        progress={"miniBatches": counts, "items": counts, "perSecond": 2.0},
+    )
+    cluster.tell()
+    left = cluster.work.start("attach", "job", *WHERE)
+    left.wait_for_text("1 of 5 mini-batches, 2.0/s, 0 failed, 1 node")
+    left.send(signal.SIGINT)
+    assert left.wait().code == -signal.SIGINT
+
+    attached = cluster.work.start("attach", "job", *WHERE)
+    attached.wait_for_text("1 of 5 mini-batches")
+    obstacle = {"status": "False", "reason": "Unschedulable", "message": "no host"}
+    status["conditions"] = [{"type": "NodesReady", **obstacle}]
+    cluster.tell()
+    attached.wait_for_text("waiting: Unschedulable: no host")
+    end = {"status": "True", "reason": "CompletedWithFailures", "message": "2 items are lost"}
+    status["conditions"] = [{"type": "Complete", **end}]
+    status["progress"]["items"] = {"total": 5, "succeeded": 3, "failed": 2}
+    cluster.tell()
+    result = attached.wait()
+    assert result.code == 3, result
+    assert "Succeeded (CompletedWithFailures): 2 items are lost\n" in result.output
+    words = "job --namespace team --context lab"
+    assert f"parallelrun failures {words} --traceback\n" in result.output
+    assert f"parallelrun fetch {words} output FOLDER\n" in result.output
+
+    # A job that says how many items it may lose has no loss.
+    cluster.object["spec"]["allowedFailedCount"] = 2
+    cluster.tell()
+    assert call(cluster, "attach", "job", *WHERE).code == 0
+
+
 @pytest.mark.parametrize("command", ["failures", "logs"])
 def test_who_stops_it_leaves_nothing(cluster, command):
     (cluster.home / "hangs").touch()

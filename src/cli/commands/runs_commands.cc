@@ -6,6 +6,7 @@
 #include "cli/commands/commands.h"
 #include "cli/doctor/doctor_command.h"
 #include "cli/fetch/fetch_command.h"
+#include "cli/follow/attach.h"
 #include "cli/follow/follow.h"
 #include "cli/logs/logs_command.h"
 #include "cli/runs/rerun.h"
@@ -23,9 +24,19 @@ Command PsCommand(CLI::App& app) {
 Command AttachCommand(CLI::App& app) {
   CLI::App* attach = app.add_subcommand("attach", "Show the progress of a run that goes on");
   const auto target = std::make_shared<std::string>();
-  attach->add_option("output", *target, "The output folder of the run, or its state folder")
+  const auto where = std::make_shared<KubectlWhere>();
+  attach
+      ->add_option("output", *target,
+                   "The output folder of the run, or its state folder; with --namespace or "
+                   "--context the name of a job of a cluster")
       ->required();
-  return {attach, [target] { return AttachToRun(*target); }};
+  attach->add_option("-n,--namespace", where->name_space,
+                     "Namespace of a job of a cluster, as for kubectl");
+  attach->add_option("--context", where->context, "Context of the kubeconfig, likewise");
+  return {attach, [=] {
+            const bool here = where->name_space.empty() && where->context.empty();
+            return here ? AttachToRun(*target) : AttachToJob(*where, *target);
+          }};
 }
 
 Command LogsCommand(CLI::App& app) {

@@ -16,6 +16,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr int64_t kMostNodes = 10'000;
+
 const json& ConditionOf(const json& job, const char* type) {
   static const json kNone;
   for (const json& condition : lenient::List(lenient::At(job, "status"), "conditions")) {
@@ -75,6 +77,14 @@ json Counts(const json& status, WallTime wall) {
       {"failedAttempts", nullptr}};
 }
 
+// Behind the count of nodes that are ready stands which stores keep them waiting.
+std::string StoreWaitsOf(const json& ready) {
+  if (!IsTrue(ready) || lenient::Text(ready, "reason") != "AllReady") return "";
+  const std::string message = lenient::Text(ready, "message");
+  const size_t at = message.find("; ");
+  return at == std::string::npos ? "" : message.substr(at + 2);
+}
+
 }  // namespace
 
 std::optional<ClusterEnd> EndOf(const json& job, bool losses_allowed) {
@@ -97,6 +107,26 @@ std::optional<ClusterEnd> EndOf(const json& job, bool losses_allowed) {
     return end(finished, kExitUsage, "NotStarted");
   }
   return std::nullopt;
+}
+
+json ProgressOf(const json& job, WallTime wall) {
+  const json& status = lenient::At(job, "status");
+  if (!status.is_object() || !status.contains("progress")) return nullptr;
+  json progress = Counts(status, wall);
+  progress["state"] = progress["phase"];
+  const int64_t ready = std::clamp<int64_t>(progress["nodes"].get<int64_t>(), 0, kMostNodes);
+  progress["nodes"] = json::array();
+  for (int64_t i = 0; i < ready; ++i) progress["nodes"].push_back({{"registered", true}});
+  progress["storeWaits"] = StoreWaitsOf(ConditionOf(job, "NodesReady"));
+  return progress;
+}
+
+std::string ObstacleOf(const json& job) {
+  const json& ready = ConditionOf(job, "NodesReady");
+  if (lenient::Text(ready, "status") != "False") return "";
+  const std::string reason = lenient::Text(ready, "reason");
+  const std::string message = lenient::Text(ready, "message");
+  return message.empty() ? reason : fmt::format("{}: {}", reason, message);
 }
 
 void ClusterEvents::Add(const char* event, json fields, Instant now, EventStream::Keep keep) {
@@ -130,15 +160,12 @@ void ClusterEvents::Seen(const json& job, WallTime wall, Instant now) {
     Add("phase", {{"phase", phase}}, now, EventStream::Keep::kWhileThereIsRoom);
     phase_ = phase;
   }
-  const json& ready = ConditionOf(job, "NodesReady");
-  if (lenient::Text(ready, "status") == "False") {
-    const std::string reason = lenient::Text(ready, "reason");
-    const std::string message = lenient::Text(ready, "message");
-    Waiting(message.empty() ? reason : fmt::format("{}: {}", reason, message), now);
+  if (const std::string obstacle = ObstacleOf(job); !obstacle.empty()) {
+    Waiting(obstacle, now);
   } else {
     waiting_.clear();
   }
-  TellStoreWaits(ready, now);
+  TellStoreWaits(ConditionOf(job, "NodesReady"), now);
   const std::string warning = lenient::Text(status, "warning");
   if (warning != warning_ && !warning.empty()) {
     Add("warning", {{"text", warning}}, now, EventStream::Keep::kWhileThereIsRoom);
@@ -154,14 +181,8 @@ void ClusterEvents::Seen(const json& job, WallTime wall, Instant now) {
   Add("progress", std::move(counts), now, EventStream::Keep::kNewest);
 }
 
-// Behind the count of nodes that are ready stands which stores keep them waiting.
 void ClusterEvents::TellStoreWaits(const json& ready, Instant now) {
-  std::string text;
-  if (IsTrue(ready) && lenient::Text(ready, "reason") == "AllReady") {
-    const std::string message = lenient::Text(ready, "message");
-    if (const size_t at = message.find("; "); at != std::string::npos)
-      text = message.substr(at + 2);
-  }
+  const std::string text = StoreWaitsOf(ready);
   if (text == store_waits_) return;
   store_waits_ = text;
   Add("storeWaits", {{"text", text}}, now, EventStream::Keep::kWhileThereIsRoom);

@@ -47,7 +47,7 @@ Result<json> LookAtJob(const KubectlWhere& where, const std::string& name) {
   return std::move(*job);
 }
 
-int FollowToEnd(const FollowedJob& job, const Interruption& interruption, ClusterEvents& events) {
+int FollowToEnd(const FollowedJob& job, const Interruption& interruption, JobFollower& follower) {
   const SystemClock clock;
   Instant heard = clock.Now();
   json last;
@@ -64,7 +64,7 @@ int FollowToEnd(const FollowedJob& job, const Interruption& interruption, Cluste
         end = Gone(job.name, "deleted, and another one of its name is there");
       } else {
         last = *seen;
-        events.Seen(last, clock.WallNow(), now);
+        follower.Seen(last, clock.WallNow(), now);
         end = EndOf(last, job.losses_allowed);
       }
     } else if (interruption.came()) {
@@ -74,10 +74,10 @@ int FollowToEnd(const FollowedJob& job, const Interruption& interruption, Cluste
                  Printable(job.name, kShown), seen.error().message);
       return kExitFailed;
     } else {
-      events.Waiting("the cluster does not answer", now);
+      follower.Waiting("the cluster does not answer", now);
     }
     if (end) {
-      events.End(last, *end, now);
+      follower.End(last, *end, now);
       return end->exit;
     }
     if (interruption.Wait(kPause)) return kExitFailed;

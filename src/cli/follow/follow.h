@@ -22,10 +22,10 @@ struct FollowedJob {
 // has said why.
 Result<nlohmann::json> LookAtJob(const KubectlWhere& where, const std::string& name);
 
-// Tells `events` all of it, the end included, and returns the exit status: that of the end, or 1
+// Tells `follower` all of it, the end included, and returns the exit status: that of the end, or 1
 // where the job was deleted or made anew meanwhile. An interruption ends it early, without an end:
 // the job goes on.
-int FollowToEnd(const FollowedJob& job, const Interruption& interruption, ClusterEvents& events);
+int FollowToEnd(const FollowedJob& job, const Interruption& interruption, JobFollower& follower);
 
 // `parallelrun stop JOB --namespace …`: cancels it, and waits for its end, at most that many
 // seconds.

@@ -5,8 +5,13 @@
 
 #include <array>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <sstream>
+#include <string>
 #include <vector>
+
+#include "cli/follow/attach.h"
+#include "cli/run/display.h"
 
 namespace parallelrun::cli {
 namespace {
@@ -50,6 +55,58 @@ TEST(ClusterEnd, ARefusedJobIsOneThatIsRefusedAsItStandsNow) {
   EXPECT_EQ(end->exit, 2);
   EXPECT_EQ(end->state, "NotStarted");
   EXPECT_FALSE(EndOf(With("Finished", "Invalid", 1), false));
+}
+
+TEST(ClusterProgress, IsThatOfALocalRunAsFarAsTheStatusGoes) {
+  EXPECT_TRUE(ProgressOf(Job("{}"), WallTime()).is_null());
+  EXPECT_TRUE(ProgressOf(nullptr, WallTime()).is_null());
+  const json progress = ProgressOf(Job(R"({"phase": "Running", "nodes": {"ready": 2},
+      "progress": {"miniBatches": {"total": 180, "succeeded": 60, "failed": 1, "running": 4},
+                   "perSecond": 20.5}})"),
+                                   WallTime());
+  EXPECT_EQ(ProgressLine(progress), "61 of 180 mini-batches, 20.5/s, 1 failed, 2 nodes");
+  json waits = Job(R"({"phase": "Running", "nodes": {"ready": -7}, "progress": {}})");
+  waits["status"]["conditions"] = {{{"type", "NodesReady"},
+                                    {"status", "True"},
+                                    {"reason", "AllReady"},
+                                    {"message", "2 of 2; node 0: throttled"}}};
+  EXPECT_EQ(ProgressOf(waits, WallTime())["storeWaits"], "node 0: throttled");
+  EXPECT_EQ(ProgressOf(waits, WallTime())["nodes"], json::array());
+}
+
+TEST(ClusterProgress, AnObstacleHasItsReason) {
+  json job = Job("{}");
+  EXPECT_EQ(ObstacleOf(job), "");
+  job["status"]["conditions"] = {
+      {{"type", "NodesReady"}, {"status", "False"}, {"reason", "Unschedulable"}}};
+  EXPECT_EQ(ObstacleOf(job), "Unschedulable");
+  job["status"]["conditions"][0]["message"] = "no host";
+  EXPECT_EQ(ObstacleOf(job), "Unschedulable: no host");
+}
+
+TEST(AttachToJob, TheEndSaysWhatToDoNext) {
+  const ClusterEnd lost{3, "Succeeded", "CompletedWithFailures", "2 items \x1b[1m"};
+  json job = Job(R"({"logs": "out/digits/logs",
+      "output": {"path": "/mnt/out/rows.txt", "rows": 3, "bytes": 6},
+      "progress": {"miniBatches": {"total": 5, "succeeded": 3, "failed": 2},
+                   "items": {"total": 5, "succeeded": 3, "failed": 2}}})");
+  EXPECT_EQ(EndText(job, lost, "digits --namespace team"),
+            "Succeeded (CompletedWithFailures): 2 items \\x1b[1m\n"
+            "  mini-batches  3 succeeded, 2 failed\n"
+            "  items         3 succeeded, 2 failed\n"
+            "  output        /mnt/out/rows.txt (3 rows, 6 bytes)\n"
+            "To bring it here: parallelrun fetch digits --namespace team output FOLDER\n"
+            "What failed: parallelrun failures digits --namespace team --traceback");
+  const ClusterEnd refused{2, "NotStarted", "Invalid", "spec.x"};
+  EXPECT_EQ(EndText(Job("{}"), refused, "digits"), "NotStarted (Invalid): spec.x");
+  EXPECT_EQ(EndText(nullptr, refused, "digits"), "NotStarted (Invalid): spec.x");
+}
+
+TEST(AttachToJob, AThresholdAllowsLosses) {
+  json job = Job("{}");
+  EXPECT_FALSE(AllowsLosses(job));
+  job["spec"]["allowedFailedPercent"] = 5;
+  EXPECT_TRUE(AllowsLosses(job));
 }
 
 class ClusterEventsTest : public testing::Test {
