@@ -9,11 +9,13 @@ import subprocess
 
 import pytest
 from support.command import PROGRAM, ROOT
+from support.json_schema import problems
 from support.processes import expect_nothing_running
 from support.workspace import drains, rows_without
 from waits import wait_for_process, wait_until
 
 PAGE = (ROOT / "docs/events.md").read_text()
+SCHEMA = json.loads((ROOT / "docs/events.schema.json").read_text())
 
 FAILS_ONE = """
 from steps import note, wait_for
@@ -61,7 +63,7 @@ class Events:
         assert [event["event"] for event in events].count("end") == 1
         assert events[-1]["event"] == "end"
         assert events[-1]["exitStatus"] == result.code
-        assert all(event["seconds"] >= 0 for event in events)
+        assert [problems(event, SCHEMA) for event in events if problems(event, SCHEMA)] == []
         return result, events
 
 
@@ -69,6 +71,40 @@ def documented(name):
     """The keys that the page gives an event."""
     (row,) = re.findall(rf"^\| `{name}`(?:, `\w+`)? \| .* \|(.*)\|$", PAGE, re.M)
     return set(re.findall(r"`(\w+)`", row))
+
+
+def table_behind(words):
+    """The names in the first column of the page's table that follows these words."""
+    rows = PAGE.split(words)[1].split("|---|---|\n")[1].split("\n\n")[0].splitlines()
+    return {name for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[1])}
+
+
+def test_the_schema_has_what_the_page_says():
+    """Each event, and the keys of those that have a table of their own."""
+    of = {
+        one["if"]["properties"]["event"]["const"]: one["then"]["$ref"].rpartition("/")[2]
+        for one in SCHEMA["allOf"]
+    }
+    events = PAGE.split("| event | comes | has |\n")[1].split("\n\n")[0]
+    assert set(of) == set(re.findall(r"^\| `(\w+)` ", events, re.M))
+
+    def known(name):
+        return set(SCHEMA["$defs"][of[name]]["properties"])
+
+    assert known("progress") == table_behind("`progress` has these keys")
+    assert known("failure") == table_behind("`failure` is one attempt")
+    assert known("end") == table_behind("`end` says how it ended")
+    assert documented("start") <= known("start")
+
+
+def test_the_schema_refuses_what_is_none():
+    node = {"event": "node", "seconds": 1.5, "node": 0, "change": "lost", "text": ""}
+    assert problems(node, SCHEMA) == []
+    assert problems({**node, "event": "of a later release", "node": "x"}, SCHEMA) == []
+    assert problems({**node, "later": 1}, SCHEMA) == []
+    assert problems({**node, "node": -1}, SCHEMA) == ["$.node is -1, less than 0"]
+    assert problems({**node, "node": True}, SCHEMA) == ["$.node is True, and not integer"]
+    assert problems({"event": "node", "seconds": 1}, SCHEMA)[:1] == ["$ has no node"]
 
 
 def test_a_run_from_start_to_end(work):
