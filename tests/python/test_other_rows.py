@@ -6,6 +6,7 @@ import decimal
 import enum
 import json
 import pathlib
+import random
 import sys
 import types
 import uuid
@@ -14,11 +15,12 @@ from pathlib import Path
 import numpy
 import pandas
 import pytest
+from parallelrun.worker import typed_values
 from parallelrun.worker.csv_rows import CsvRows
 from parallelrun.worker.failure import Failure
 from parallelrun.worker.json_rows import JsonRows
 from parallelrun.worker.parquet_rows import ParquetRows
-from parallelrun.worker.plain import JsonText
+from parallelrun.worker.plain import JsonText, Refused
 from parallelrun.worker.rows import RowEncoder
 from parallelrun.worker.typed_values import column
 
@@ -256,6 +258,70 @@ def test_without_pandas_a_table_is_no_text(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(Failure, match="Install pandas, or set"):
         encoder("text").encode(arrow.table({"a": [1]}), 1)
+
+
+def mixed_rows(pick):
+    """Dicts of one shape, each column of values that go together, or nearly so."""
+    pools = [
+        ["plain", "a,b", 'say "hi"', "cr\r", "", "\udce9", "é", "nan", Word.YES, numpy.str_("s")],
+        ["plain", "more", "é"],
+        [1, -5, 2**63 - 1, -(2**63)],
+        [1, True, 2],
+        [0.1, 1e300, 5e-324, float("inf"), -0.0, float("nan")],
+        [1.5, numpy.float32(0.1), numpy.float64(0.1)],
+        [True, False],
+        [datetime.date(2024, 1, 2), pandas.NaT],
+        [[1, "a"], {"k": 1}],
+        [numpy.int64(3), 4],
+    ]
+    pools = [pick.choice([pool, pool, [*pool, None], [pool[0]]]) for pool in pools]
+    count = pick.randrange(1, 12)
+    return [{f"c{i}": pick.choice(pool) for i, pool in enumerate(pools)} for _ in range(count)]
+
+
+def test_dicts_of_one_shape_are_what_they_are_one_by_one():
+    """An OrderedDict is taken by row, a dict by column where all have the same keys."""
+    pytest.importorskip("pyarrow")
+    pick = random.Random(7)
+    for _ in range(200):
+        rows = mixed_rows(pick)
+        by_row = [collections.OrderedDict(row) for row in rows]
+        for fixed in ((), [*reversed(list(rows[0])), "more"]):
+            encode = CsvRows(list(fixed), False, "made.py").encode
+            assert encode(rows) == encode(by_row), rows
+            encode = ParquetRows(list(fixed), False, "made.py").encode
+            assert told(encode, rows) == told(encode, by_row), rows
+
+
+def told(encode, rows):
+    try:
+        return encode(rows)
+    except Failure as failure:
+        return failure.message
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [1, None, 3],
+        [2**63 - 1, -(2**63)],
+        [2**63],
+        [-(2**63) - 1, None],
+        ["a", None, "é"],
+        ["a", "\udce9", None],
+        ["\ud83d", "\ude00"],
+        [True, None],
+        [0.5, float("nan"), None],
+    ],
+)
+def test_columns_of_one_class_are_what_their_values_are_one_by_one(values):
+    def outcome(make):
+        try:
+            return make(values, JsonText(False))
+        except Refused as refused:
+            return refused.row, refused.what
+
+    assert outcome(column) == outcome(typed_values._mixed)
 
 
 def test_named_tuples_stay_what_they_are():

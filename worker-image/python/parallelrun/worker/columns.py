@@ -15,7 +15,19 @@ def table_of(returned):
     if pandas is not None and isinstance(returned, pandas.DataFrame):
         names = unique_names(returned.columns)
         return names, [returned.iloc[:, i] for i in range(len(names))]
-    return None
+    return _table_of_dicts(returned)
+
+
+def _table_of_dicts(returned):
+    """The same of dicts that have one order of texts as keys, as most have: faster than by row."""
+    if not isinstance(returned, (list, tuple)) or not returned or type(returned[0]) is not dict:
+        return None
+    names = tuple(returned[0])
+    if set(map(type, names)) != {str} or set(map(type, returned)) != {dict}:
+        return None
+    if not all(map(names.__eq__, map(tuple, returned))):
+        return None
+    return list(names), [[row[name] for row in returned] for name in names]
 
 
 def cells(element):

@@ -95,8 +95,9 @@ class CsvRows:
             if kind[1:] in ("f2", "f4", "f16"):  # as short as their type allows
                 return [str(v) if v == v else "" for v in values.to_numpy()]
             values = values.tolist()
-            if kind[1:] == "f8":
-                return [float.__repr__(v) if v == v else "" for v in values]
+        fields = _fields_of_one_type(values)
+        if fields is not None:
+            return fields
         row = 0
         fields = [""] * len(values)
         try:
@@ -134,6 +135,23 @@ class CsvRows:
 
     def _bad(self, row, refused):
         return bad_row(row, "CSV", refused, self._run_location)
+
+
+def _fields_of_one_type(values):
+    """What _field makes of values of one class of Python's own; None: they are not."""
+    types = set(map(type, values))
+    if types == {str}:
+        # Most columns hold nothing that is quoted, and one look at all of it tells.
+        plain = all(values) and not _MUST_BE_QUOTED("".join(values))
+        return values if plain else list(map(_quoted, values))
+    if types == {int}:
+        return list(map(int.__repr__, values))
+    if types == {float}:
+        fields = list(map(float.__repr__, values))
+        return ["" if v == "nan" else v for v in fields] if "nan" in fields else fields
+    if types == {bool}:
+        return ["true" if v else "false" for v in values]
+    return None
 
 
 def _quoted(text):

@@ -43,7 +43,6 @@ _TEXT, _BYTES = Kind("text"), Kind("bytes")
 _LISTS = {"b": Kind("bool", True), "i": Kind("int64", True), "f": Kind("double", True)}
 _LISTS["u"] = _LISTS["i"]
 _NONE = type(None)
-_ALIKE = {int: _INT, str: _TEXT, bool: _BOOL}  # taken as they are, but for what lies beyond
 
 
 def column(values, json):
@@ -54,9 +53,14 @@ def column(values, json):
         return NULL, values
     if types == {float}:
         return _DOUBLE, [v if v == v else None for v in values]
-    if len(types) == 1 and _ALIKE.get(next(iter(types))) in (_BOOL, _TEXT):
-        kind = _ALIKE[types.pop()]
-        return kind, list(map(_text, values)) if kind is _TEXT else values
+    if types == {bool}:
+        return _BOOL, values
+    if types == {str}:
+        return _TEXT, values if _is_utf8(values) else list(map(_text, values))
+    if types == {int}:
+        there = [v for v in values if v is not None]
+        if min(there) >= _LEAST and max(there) <= _MOST:
+            return _INT, values
     return _mixed(values, json)
 
 
@@ -131,6 +135,14 @@ def _plain(value, json):
     if isinstance(value, (dict, list, tuple)):
         return _TEXT, to_utf8(json.of(value)).decode()
     return _plain(one_step(value), json)
+
+
+def _is_utf8(values):
+    try:
+        "".join([v for v in values if v is not None]).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _text(value):
