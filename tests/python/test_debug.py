@@ -46,7 +46,7 @@ def debug(tmp_path):
             text=True,
             timeout=120,
             pass_fds=at,
-            env={**os.environ, "PYTHONPATH": str(PACKAGE)},
+            env={**os.environ, "PYTHONPATH": str(PACKAGE), "PYTHONDONTWRITEBYTECODE": ""},
             check=False,
         )
 

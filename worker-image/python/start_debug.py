@@ -18,6 +18,8 @@ def start():
         sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     from parallelrun.worker.debug import main
 
+    # The script is run where it lies, and nothing of a look at a mini-batch stays there.
+    sys.dont_write_bytecode = True
     del sys.path[0]
     return main(3, 4, sys.argv[1], sys.argv[2:])
 
