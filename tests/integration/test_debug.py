@@ -1,6 +1,7 @@
 """`parallelrun debug`: one mini-batch of a run again, in a terminal."""
 
 import hashlib
+import importlib.util
 import os
 import sys
 
@@ -200,6 +201,8 @@ def test_a_job_file_with_code_in_a_folder(work):
         (["--mini-batch", "9"], "there is no mini-batch 9: 4 were planned, from 0 on"),
         (["--item", "nine.txt"], "no mini-batch of the run has nine.txt"),
         (["--item", "007.txt", "--mini-batch", "1"], "excludes"),
+        (["--mini-batch", "0", "--debugpy", "5678", "--pdb"], "excludes"),
+        (["--mini-batch", "0", "--debugpy", "0"], "--debugpy"),
         (["--mini-batch", "0", "--code", "data"], "score.py is not in the code folder"),
         (["--mini-batch", "0", "--python", "/no/python"], "/no/python cannot be started: No such"),
     ],
@@ -208,6 +211,15 @@ def test_what_cannot_be_debugged(failed, words, told):
     result = debug(failed, *words)
     assert result.code == 2, result
     assert told in result.output
+    assert os.listdir(failed.temporary) == []
+
+
+@pytest.mark.skipif(importlib.util.find_spec("debugpy") is not None, reason="debugpy is there")
+def test_an_editor_needs_debugpy(failed):
+    """tests/python attaches to it."""
+    result = debug(failed, "--item", "007.txt", "--debugpy", "5678", "--python", sys.executable)
+    assert result.code == 2, result
+    assert f"debugpy is not installed: {sys.executable} -m pip install debugpy" in result.output
     assert os.listdir(failed.temporary) == []
 
 

@@ -2,11 +2,16 @@
 
 import json
 import os
+import socket
 import subprocess
+from pathlib import Path
 
 import pytest
 from fake_agent import PACKAGE, PYTHON, files_work, stamp_of
 from parallelrun import RELEASE
+from ports import free_port
+
+NOTEBOOK_PYTHON = Path(__file__).resolve().parents[2] / "build/tools/notebook/bin/python"
 
 
 @pytest.fixture
@@ -15,7 +20,7 @@ def debug(tmp_path):
     code = tmp_path / "code"
     folder = tmp_path / "written"
 
-    def run(script, work, *flags, stdin=None, **start):
+    def begin(script, work, *flags, python=PYTHON, **start):
         code.mkdir(exist_ok=True)
         folder.mkdir()
         (code / "score.py").write_text(script)
@@ -37,19 +42,24 @@ def debug(tmp_path):
             files.append(os.fdopen(descriptor))
         at = [file.fileno() for file in files]
         moves = " ".join(f"{wanted}<&{fd}" for wanted, fd in zip((3, 4), at))
-        words = [PYTHON, str(PACKAGE / "start_debug.py"), str(folder), *flags]
-        return subprocess.run(
+        words = [python, str(PACKAGE / "start_debug.py"), str(folder), *flags]
+        return subprocess.Popen(
             ["bash", "-c", f'exec "$@" {moves}', "bash", *words],
             cwd=code,
-            input=stdin,
-            capture_output=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            timeout=120,
             pass_fds=at,
             env={**os.environ, "PYTHONPATH": str(PACKAGE), "PYTHONDONTWRITEBYTECODE": ""},
-            check=False,
         )
 
+    def run(script, work, *flags, stdin=None, **start):
+        process = begin(script, work, *flags, **start)
+        stdout, stderr = process.communicate(stdin, timeout=120)
+        return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
+
+    run.begin = begin
     run.folder = folder
     run.code = code
     return run
@@ -138,6 +148,74 @@ def test_many_rows_are_cut(debug, work):
     assert "50 rows:\n" in ended.stderr
     assert "and 30 more\n" in ended.stderr
     assert ended.stdout == ("x" * 500 + "...\n") * 20
+
+
+class Editor:
+    """Speaks the debug adapter protocol, as an editor does that attaches."""
+
+    def __init__(self, port):
+        self._connection = socket.create_connection(("127.0.0.1", port), timeout=120)
+        self._stream = self._connection.makefile("rb")
+        self._sent = 0
+
+    def send(self, command, **arguments):
+        self._sent += 1
+        request = {"seq": self._sent, "type": "request", "command": command}
+        body = json.dumps({**request, "arguments": arguments}).encode()
+        self._connection.sendall(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+
+    def wait_for(self, kind, name):
+        """The next message of this kind ("event", "response") and name."""
+        while True:
+            length = 0
+            while line := self._stream.readline().strip():
+                if line.startswith(b"Content-Length: "):
+                    length = int(line.split()[1])
+            assert length, "the connection ended"
+            message = json.loads(self._stream.read(length))
+            if message["type"] == kind and name in (message.get("event"), message.get("command")):
+                return message
+
+    def close(self):
+        self._stream.close()
+        self._connection.close()
+
+
+@pytest.mark.skipif(not NOTEBOOK_PYTHON.exists(), reason="script/bootstrap test installs debugpy")
+def test_an_editor_attaches_before_anything_runs(debug, work):
+    port = free_port()
+    script = "answer = 41\ndef run(b):\n    return [answer + 1] * len(b)\n"
+    process = debug.begin(script, work, f"--debugpy={port}", python=str(NOTEBOOK_PYTHON))
+    told = ""
+    while "waiting for an editor" not in told:
+        line = process.stderr.readline()
+        assert line, told
+        told += line
+    editor = Editor(port)
+    editor.send("initialize", adapterID="test")
+    editor.send("attach", justMyCode=False)
+    editor.wait_for("event", "initialized")
+    source = {"path": str(debug.code / "score.py")}
+    editor.send("setBreakpoints", source=source, breakpoints=[{"line": 1}, {"line": 3}])
+    editor.send("configurationDone")
+    # At the import, and in run().
+    for _ in range(2):
+        stopped = editor.wait_for("event", "stopped")
+        assert stopped["body"]["reason"] == "breakpoint"
+        editor.send("continue", threadId=stopped["body"]["threadId"])
+    # Its adapter, which has the pipes too, ends once the editor has gone.
+    editor.wait_for("event", "terminated")
+    editor.close()
+    stdout, stderr = process.communicate(timeout=120)
+    assert process.returncode == 0, stderr
+    assert stdout.endswith("42\n42\n")
+
+
+def test_without_debugpy(debug, work):
+    """Of the tests' own Python, which has none."""
+    ended = debug("def run(b):\n    return b\n", work, "--debugpy=5678")
+    assert ended.returncode == 2
+    assert f"debugpy is not installed: {PYTHON} -m pip install debugpy" in ended.stderr
 
 
 def test_async_mode_is_refused(debug, work):

@@ -82,7 +82,13 @@ Command DebugCommand(CLI::App& app) {
   CLI::Option* item = debug->add_option("--item", request->wanted.item, "The file to run");
   debug->add_option("--mini-batch", request->wanted.mini_batch, "The number of the mini-batch")
       ->excludes(item);
-  debug->add_flag("--pdb", request->pdb, "Start Python's debugger at an exception");
+  CLI::Option* pdb =
+      debug->add_flag("--pdb", request->pdb, "Start Python's debugger at an exception");
+  debug
+      ->add_option("--debugpy", request->debugpy,
+                   "PORT: wait on it until an editor attaches, before anything runs")
+      ->check(CLI::Range(1, 65535))
+      ->excludes(pdb);
   debug->add_option("--python", request->python, "The Python that runs the script");
   debug->add_option("--code", request->code, "Folder of the code, in place of the run's");
   return {debug, [request] { return Debug(*request); }};

@@ -125,10 +125,11 @@ std::vector<char*> Pointers(std::vector<std::string>& words) {
 }
 
 // Returns when it failed.
-void Become(Prepared& prepared, bool pdb) {
+void Become(Prepared& prepared, const DebugRequest& request) {
   std::vector<std::string> command = {prepared.python, prepared.package + "/start_debug.py",
                                       prepared.folder};
-  if (pdb) command.emplace_back("--pdb");
+  if (request.pdb) command.emplace_back("--pdb");
+  if (request.debugpy) command.push_back(fmt::format("--debugpy={}", *request.debugpy));
   if (chdir(prepared.code.c_str()) != 0 || !PutAt(kStart, prepared.start) ||
       !PutAt(kWork, prepared.work.work)) {
     return;
@@ -154,7 +155,7 @@ int Debug(const DebugRequest& request) {
     return kExitUsage;
   }
   std::fflush(nullptr);
-  Become(*prepared, request.pdb);
+  Become(*prepared, request);
   const int error = errno;
   std::error_code ignored;
   fs::remove_all(prepared->folder, ignored);

@@ -3,16 +3,21 @@
 // the run. Nothing of the run is changed.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <string>
+
 #include "cli/debug/planned_work.h"
 
 namespace parallelrun::cli {
 
 struct DebugRequest {
-  std::string target;  // output folder, output file or state folder of the run
-  WantedWork wanted;   // one of the two
-  bool pdb = false;    // a debugger at an exception
-  std::string python;  // empty: that of the run
-  std::string code;    // folder; empty: that of the run
+  std::string target;               // output folder, output file or state folder of the run
+  WantedWork wanted;                // one of the two
+  bool pdb = false;                 // a debugger at an exception
+  std::optional<uint16_t> debugpy;  // port of this machine where an editor is waited for
+  std::string python;               // empty: that of the run
+  std::string code;                 // folder; empty: that of the run
 };
 
 // Becomes the Python that does it. Returns, with an exit status, only when that is not possible.

@@ -5,6 +5,7 @@ instead of a copy, with the terminal for a debugger. There is no agent, so nothi
 what a script writes beside its rows goes to a folder that is removed.
 """
 
+import importlib
 import os
 import shutil
 import struct
@@ -38,6 +39,8 @@ def main(start_descriptor, work_descriptor, folder, flags):
         body = _SEQUENCE.pack(1) + _read_all(work_descriptor)
         this = process.begin(_read_all(start_descriptor), folder)
         os.makedirs(this.output_folder, exist_ok=True)
+        if not all(_wait_for_editor(port) for port in _editor_ports(flags)):
+            return CANNOT_START
         return _Session(this, "--pdb" in flags).run(body)
     except ProtocolError as error:
         logs.say(error)
@@ -143,6 +146,28 @@ class _Session:
         if len(lines) > _SHOWN:
             logs.flush()
             _say(f"and {len(lines) - _SHOWN} more")
+
+
+def _editor_ports(flags):
+    name = "--debugpy="
+    return [int(flag[len(name) :]) for flag in flags if flag.startswith(name)]
+
+
+def _wait_for_editor(port):
+    """Before anything of the script runs, so that breakpoints anywhere in it are met."""
+    try:
+        debugpy = importlib.import_module("debugpy")
+    except ImportError:
+        _say(f"debugpy is not installed: {sys.executable} -m pip install debugpy")
+        return False
+    try:
+        debugpy.listen(("127.0.0.1", port))
+    except (OSError, RuntimeError) as error:
+        _say(f"debugpy cannot listen on port {port}: {error}. Choose another one")
+        return False
+    _say(f"waiting for an editor to attach to 127.0.0.1:{port}; Ctrl-C ends it")
+    debugpy.wait_for_client()
+    return True
 
 
 async def _wait_for(awaitable):
