@@ -173,7 +173,13 @@ int PrintLedger(const std::string& state_folder, bool records) {
   }
   if (const auto& published = state.published()) {
     fmt::print("published: {} ({} bytes)\n", Printable(published->path, 500), published->bytes);
-    return PrintOutput(*files, folder, state);
+    const Result<OutputCheck> check = CheckPublished(*files, folder, state);
+    if (!check.ok()) {
+      fmt::print(stderr, "{}\n", check.error().message);
+      return kExitFailed;
+    }
+    fmt::print("{}", CheckText(*check));
+    return check->whole() ? kExitOk : kExitFailed;
   }
   return kExitOk;
 }

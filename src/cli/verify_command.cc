@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "api/settings.h"
@@ -35,6 +36,11 @@ struct Found {
   job::JobState state;
   std::string output;  // empty: none was published
 };
+
+// A byte of a path that is not UTF-8 becomes a replacement character.
+std::string DumpLine(const json& object) {
+  return object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+}
 
 std::string Normal(const fs::path& path) {
   std::string text = fs::absolute(path).lexically_normal();
@@ -139,49 +145,77 @@ Result<output::ListedFiles> CheckSideFiles(const Files& files, const std::string
   return output::CheckListedFiles(**store, NameIn(output));
 }
 
-// Those that the list of the output names.
-int PrintSideFiles(const Files& files, const std::string& output, const job::JobState& state) {
-  const Result<output::ListedFiles> found = CheckSideFiles(files, output, state);
-  if (!found.ok()) {
-    fmt::print(stderr, "{}\n", found.error().message);
+std::string SideFilesText(const output::ListedFiles& found) {
+  if (found.damaged == 0) {
+    return fmt::format("whole: {} ({})\n", CountOf(found.files, "side file"),
+                       CountOf(found.bytes, "byte"));
+  }
+  const uint64_t more = found.damaged - 1;
+  return fmt::format("damaged: the side file {}{}; put it back, or start over with --overwrite\n",
+                     found.first, more > 0 ? fmt::format(", and {} more", more) : "");
+}
+
+int PrintChecked(const Result<OutputCheck>& check, bool as_json) {
+  if (!check.ok()) {
+    fmt::print(stderr, "{}\n", check.error().message);
     return kExitFailed;
   }
-  if (found->damaged == 0) {
-    fmt::print("whole: {} ({})\n", CountOf(found->files, "side file"),
-               CountOf(found->bytes, "byte"));
-    return kExitOk;
-  }
-  const uint64_t more = found->damaged - 1;
-  fmt::print("damaged: the side file {}{}; put it back, or start over with --overwrite\n",
-             found->first, more > 0 ? fmt::format(", and {} more", more) : "");
-  return kExitFailed;
+  fmt::print("{}", as_json ? DumpLine(CheckJson(*check)) : CheckText(*check));
+  return check->whole() ? kExitOk : kExitFailed;
 }
 
 }  // namespace
 
-int PrintOutput(const Files& files, const std::string& state_folder, const job::JobState& state) {
-  const std::string path = OutputOf(state_folder, state);
-  const Result<std::string> damage = path.starts_with(kScheme)
-                                         ? DamageInStore(path, state)
-                                         : output::DamageOf(files, path, *state.published());
-  if (!damage.ok()) {
-    fmt::print(stderr, "{}\n", damage.error().message);
-    return kExitFailed;
-  }
-  if (damage->empty()) {
-    const std::string trial = state.settings() ? api::TrialOf(state.settings()->plan_settings) : "";
-    const char* const line = path.ends_with(output::kSideListName) ? "side file" : "row";
-    fmt::print("whole: {} ({}, {}){}\n", Printable(path, 1000),
-               CountOf(state.published()->rows, line), CountOf(state.published()->bytes, "byte"),
-               trial.empty() ? "" : ", of a trial on " + trial);
-    return state.stages_side_files() ? PrintSideFiles(files, path, state) : kExitOk;
-  }
-  fmt::print("damaged: {} {}; the job's command with --resume publishes it again\n",
-             Printable(path, 1000), *damage);
-  return kExitFailed;
+Result<OutputCheck> CheckPublished(const Files& files, const std::string& state_folder,
+                                   const job::JobState& state) {
+  OutputCheck check;
+  check.path = OutputOf(state_folder, state);
+  check.rows = state.published()->rows;
+  check.bytes = state.published()->bytes;
+  if (state.settings()) check.trial = api::TrialOf(state.settings()->plan_settings);
+  Result<std::string> damage = check.path.starts_with(kScheme)
+                                   ? DamageInStore(check.path, state)
+                                   : output::DamageOf(files, check.path, *state.published());
+  if (!damage.ok()) return damage.error();
+  check.damage = std::move(*damage);
+  if (!check.damage.empty() || !state.stages_side_files()) return check;
+  Result<output::ListedFiles> side_files = CheckSideFiles(files, check.path, state);
+  if (!side_files.ok()) return side_files.error();
+  check.side_files = std::move(*side_files);
+  return check;
 }
 
-int VerifyOutput(const std::string& path) {
+std::string CheckText(const OutputCheck& check) {
+  const std::string path = Printable(check.path, 1000);
+  if (!check.damage.empty()) {
+    return fmt::format("damaged: {} {}; the job's command with --resume publishes it again\n", path,
+                       check.damage);
+  }
+  const char* const line = check.path.ends_with(output::kSideListName) ? "side file" : "row";
+  const std::string text = fmt::format("whole: {} ({}, {}){}\n", path, CountOf(check.rows, line),
+                                       CountOf(check.bytes, "byte"),
+                                       check.trial.empty() ? "" : ", of a trial on " + check.trial);
+  return text + (check.side_files ? SideFilesText(*check.side_files) : "");
+}
+
+json CheckJson(const OutputCheck& check) {
+  json object = {{"state", check.whole() ? "whole" : "damaged"},
+                 {"output", check.path},
+                 {"rows", check.rows},
+                 {"bytes", check.bytes},
+                 {"trial", check.trial},
+                 {"damage", check.damage},
+                 {"sideFiles", nullptr}};
+  if (const auto& files = check.side_files) {
+    object["sideFiles"] = {{"files", files->files},
+                           {"bytes", files->bytes},
+                           {"damaged", files->damaged},
+                           {"first", files->first}};
+  }
+  return object;
+}
+
+int VerifyOutput(const std::string& path, bool as_json) {
   const std::unique_ptr<Files> files = MakeSystemFiles();
   std::string wanted = Normal(path);
   if (path.starts_with(kScheme)) {
@@ -221,13 +255,17 @@ int VerifyOutput(const std::string& path) {
   }
   if (!fitting) return NoLedger(wanted);
   if (!fitting->state.published()) {
+    if (as_json) {
+      fmt::print("{}", DumpLine({{"state", "unpublished"}, {"output", nullptr}}));
+      return kExitFailed;
+    }
     fmt::print(
         "never published: the job in {} has not succeeded yet, or its script writes the "
         "output itself\n",
         Printable(fitting->state_folder, 1000));
     return kExitFailed;
   }
-  return PrintOutput(*files, fitting->state_folder, fitting->state);
+  return PrintChecked(CheckPublished(*files, fitting->state_folder, fitting->state), as_json);
 }
 
 }  // namespace parallelrun::cli

@@ -2,6 +2,7 @@
 and what is damaged later."""
 
 import hashlib
+import json
 import shutil
 import signal
 
@@ -197,6 +198,9 @@ def test_a_damaged_output_is_published_again(published, how, flag):
             result = work.call("verify", path)
             assert result.code == 1, result
             assert "damaged: " in result.output
+    result = work.call("verify", state, "--json")
+    told = json.loads(result.output)
+    assert result.code == 1 and told["state"] == "damaged" and told["damage"], result
     assert work.call("ledger", state).code == 1
     result = work.run(flag)
     assert result.code == 0, result
@@ -215,6 +219,17 @@ def test_verify_says_that_an_output_is_whole(published):
         result = work.call("verify", path)
         assert result.code == 0, result
         assert result.output.startswith(f"whole: {output_of(work)} (5 rows")
+    result = work.call("verify", state, "--json")
+    assert result.code == 0, result
+    assert json.loads(result.output) == {
+        "state": "whole",
+        "output": str(output_of(work)),
+        "rows": 5,
+        "bytes": output_of(work).stat().st_size,
+        "trial": "",
+        "damage": "",
+        "sideFiles": None,
+    }
     moved = work.root / "moved"
     shutil.move(work.out, moved)
     result = work.call("verify", moved / "job" / "output")
@@ -233,6 +248,9 @@ def test_verify_of_what_was_never_published(work):
     result = work.call("verify", work.out / "job" / "state")
     assert result.code == 1, result
     assert "never published" in result.output
+    result = work.call("verify", work.out / "job" / "state", "--json")
+    assert result.code == 1, result
+    assert json.loads(result.output) == {"state": "unpublished", "output": None}
 
 
 def test_after_a_move_of_its_folder_the_output_has_its_new_name_everywhere(published):

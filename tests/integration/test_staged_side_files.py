@@ -103,6 +103,9 @@ def test_side_files_of_attempts_that_count_are_there(work):
     verified = work.call("verify", folder_of(work) / LIST)
     assert verified.code == 1, verified
     assert "damaged: the side file models/1/004.bin has other bytes than" in verified.output
+    told = json.loads(work.call("verify", folder_of(work) / LIST, "--json").output)
+    assert (told["state"], told["damage"]) == ("damaged", "")
+    assert (told["sideFiles"]["files"], told["sideFiles"]["damaged"]) == (24, 1)
 
 
 def test_beside_rows_the_index_lists_them(work):

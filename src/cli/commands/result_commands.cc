@@ -33,7 +33,9 @@ Command VerifyCommand(CLI::App& app) {
   const auto output = std::make_shared<std::string>();
   verify->add_option("output", *output, "The output file, its folder, or the job's state folder")
       ->required();
-  return {verify, [output] { return VerifyOutput(*output); }};
+  const auto json = std::make_shared<bool>(false);
+  verify->add_flag("--json", *json, "As one JSON object");
+  return {verify, [output, json] { return VerifyOutput(*output, *json); }};
 }
 
 Command FailuresCommand(CLI::App& app) {
