@@ -74,6 +74,7 @@ def test_what_the_attempts_of_an_item_wrote(job):
 def test_it_follows_a_run_to_its_end(job):
     run = job.start_job()
     run.wait_for(lambda: job.noted("held"), "the last mini-batch is held")
+    run.wait_for((job.root / "out/job/state/run.json").exists, "what was run is noted")
     follow = job.start("logs", "-f", "out/job")
     follow.wait_for_text("out | out of 5")
     assert "the last word" not in follow.output
@@ -88,6 +89,7 @@ def test_it_follows_a_run_to_its_end(job):
 def test_who_stops_following_leaves_the_run_alone(job):
     run = job.start_job()
     run.wait_for(lambda: job.noted("held"), "the last mini-batch is held")
+    run.wait_for((job.root / "out/job/state/run.json").exists, "what was run is noted")
     follow = job.start("logs", "-f", "out/job")
     follow.wait_for_text("out | out of 5")
     follow.send(signal.SIGINT)
